@@ -1,0 +1,58 @@
+"""Derive and prove the gradient-flow theory of attention with SymPy.
+
+`TokenTask` and `AttentionModel` describe the setting, `derive` gives the `ReducedFlow` of the two coordinates, `first_integral` its
+conserved quantity, `claims` the statements of the theory, `compare` decides whether two expressions are equal.
+
+Source of the theory: arXiv 2608.06776.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from theory import symbols as symbols
+    from theory.errors import GradlineError as GradlineError
+    from theory.errors import NoLineError as NoLineError
+    from theory.flow import ReducedFlow as ReducedFlow
+    from theory.flow import derive as derive
+    from theory.identities import Decision as Decision
+    from theory.identities import UndecidedError as UndecidedError
+    from theory.identities import compare as compare
+    from theory.integrals import FirstIntegral as FirstIntegral
+    from theory.integrals import first_integral as first_integral
+    from theory.model import AttentionModel as AttentionModel
+    from theory.registry import Claim as Claim
+    from theory.registry import claims as claims
+    from theory.task import TokenTask as TokenTask
+
+_HOME = {
+    "TokenTask": "task",
+    "AttentionModel": "model",
+    "ReducedFlow": "flow",
+    "derive": "flow",
+    "FirstIntegral": "integrals",
+    "first_integral": "integrals",
+    "Claim": "registry",
+    "claims": "registry",
+    "compare": "identities",
+    "Decision": "identities",
+    "UndecidedError": "identities",
+    "GradlineError": "errors",
+    "NoLineError": "errors",
+}
+
+__all__ = [*_HOME, "symbols"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name == "symbols":
+        return import_module("theory.symbols")
+    if name not in _HOME:
+        raise AttributeError(f"module 'theory' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(f"theory.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
