@@ -1,0 +1,261 @@
+"""Deciding whether an expression is identically zero: equal, different, or undecided.
+
+"Equal" rests on an exact normal form (:mod:`theory.normal_form`), "different" on a rational point at which ball
+arithmetic encloses the value away from zero. Everything else is "undecided".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, NoReturn
+
+import sympy
+from sympy import Basic, Expr, Rational, Symbol
+
+from theory.algebra import Fraction, OutsideDomainError
+from theory.errors import GradlineError
+from theory.inputs import SignCondition, check_names, conditions, exact
+from theory.normal_form import Converter, NormalForm, convert
+from theory.witnesses import Separation, decimal_bounds, generic, mapping, points, separate
+
+__all__ = ["Decision", "NormalForm", "UndecidedError", "compare", "is_zero", "normal_form", "prove_zero"]
+
+_FIRST_POINTS = 3
+_FIRST_BITS = (128,)
+_POINTS = 40
+_BITS = (64, 256, 1024)
+_MAX_STRATA = 4
+
+
+class UndecidedError(GradlineError):
+    """Neither a proof nor a counterexample was found."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answer to "is this expression zero wherever it is defined?".
+
+    ``answer`` is ``"equal"``, ``"different"`` or ``"undecided"``. If different, ``witness`` maps symbols to
+    rational numbers and ``enclosure`` holds decimal bounds of the nonzero value there. ``assumptions`` lists the
+    signs that the proof relied on; ``reason`` says in one line how the answer was found, or why there is none.
+    """
+
+    answer: Literal["equal", "different", "undecided"]
+    reason: str
+    witness: Mapping[Symbol, Rational] = field(default_factory=lambda: MappingProxyType({}))
+    enclosure: tuple[str, str] | None = None
+    assumptions: tuple[str, ...] = ()
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "a Decision has three answers; compare decision.answer with 'equal', 'different' or 'undecided'"
+        )
+
+
+def prove_zero(expr: Expr, assumptions: Iterable[Basic] = ()) -> Decision:
+    """Decide whether an expression is zero wherever it is defined.
+
+    ``expr = 0`` for all real values of its symbols that satisfy their SymPy assumptions, ``M >= 2`` and the
+    given ``assumptions``.
+
+    Parameters: ``expr``, a real scalar expression with exact numbers; ``assumptions``, SymPy inequalities.
+    Returns: a Decision.
+    Raises: ValueError or TypeError for input that is no exact real scalar (a float, ``I``, an infinity, two
+    symbols of one name); GradlineError naming what is not supported (``Piecewise``).
+    Source: Ax's theorem (exponentials of independent exponents are independent); Arb's ball arithmetic.
+
+    >>> from sympy import exp
+    >>> from theory.symbols import M, m, n, mu_QK
+    >>> share = m * exp(mu_QK) / (m * exp(mu_QK) + n)
+    >>> prove_zero(exp(share) * exp(1 - share) - exp(1)).answer
+    'equal'
+    >>> prove_zero((M - 1) ** n - M**n + 1).answer
+    'different'
+    """
+    expr = exact(expr)
+    given = conditions(assumptions)
+    _check_names(expr, given)
+    probe, replaced = generic(expr)
+    inside = False
+    for found in _separations(probe, given, _FIRST_POINTS, _FIRST_BITS):
+        inside = True
+        if found.nonzero and not replaced:
+            return _different(found, given)
+    try:
+        converter, value = convert(expr, tuple(assumptions))
+    except OutsideDomainError as error:
+        return Decision("undecided", f"no real value anywhere: {error}")
+    except GradlineError as error:
+        return _by_points(probe, given, replaced, str(error))
+    if not value.num.is_zero():
+        return _by_points(
+            probe,
+            given,
+            replaced,
+            "the normal form is not zero, and no point was found where the value is not",
+        )
+    if not inside and next(_separations(probe, given, _POINTS, _BITS), None) is None:
+        return Decision("undecided", "no point was found at which the expression is defined")
+    return _check_strata(expr, converter, given)
+
+
+def compare(a: Expr, b: Expr, assumptions: Iterable[Basic] = ()) -> Decision:
+    """Decide whether two expressions agree wherever both are defined.
+
+    ``a - b = 0``, as in :func:`prove_zero`.
+
+    Parameters: ``a`` and ``b``, real scalar expressions; ``assumptions``, SymPy inequalities.
+    Returns: a Decision; its enclosure is of ``a - b``.
+    Raises: as :func:`prove_zero`.
+    Source: :func:`prove_zero`.
+
+    >>> from sympy import Abs, Symbol, sqrt
+    >>> x = Symbol("x", real=True)
+    >>> compare(sqrt(x**2), x).answer, compare(sqrt(x**2), x, [x > 0]).answer
+    ('different', 'equal')
+    """
+    a, b = exact(a), exact(b)
+    return prove_zero(sympy.Add(a, sympy.Mul(-1, b)), assumptions)
+
+
+def is_zero(expr: Expr) -> bool:
+    """Whether an expression is identically zero, or an error if that can't be decided.
+
+    ``expr = 0``, as in :func:`prove_zero`.
+
+    Parameters: ``expr``, a real scalar expression.
+    Returns: True if equal, False if different.
+    Raises: UndecidedError if neither is proved; otherwise as :func:`prove_zero`.
+    Source: :func:`prove_zero`.
+
+    >>> from sympy import Symbol, exp
+    >>> x = Symbol("x", real=True)
+    >>> is_zero(exp(2 * x) - exp(x) ** 2), is_zero(exp(2 * x) - exp(x))
+    (True, False)
+    """
+    decision = prove_zero(expr)
+    if decision.answer == "undecided":
+        raise UndecidedError(f"is {expr} zero? {decision.reason}; add assumptions, or use prove_zero")
+    return decision.answer == "equal"
+
+
+def normal_form(expr: Expr, assumptions: Iterable[Basic] = ()) -> NormalForm:
+    """The expression as a fraction of polynomials over independent exponentials, logarithms, roots and functions.
+
+    ``expr = numerator/denominator``; equal normal forms mean equal expressions.
+
+    Parameters: ``expr``, a real scalar expression; ``assumptions``, SymPy inequalities.
+    Returns: a NormalForm; ``.to_expr()`` is the expression rewritten.
+    Raises: as :func:`prove_zero`; GradlineError also for an expression without any real value.
+    Source: :func:`prove_zero`.
+
+    >>> from sympy import Symbol, exp
+    >>> x = Symbol("x", real=True)
+    >>> normal_form((exp(2 * x) - 1) / (exp(x) - 1)).to_expr()
+    exp(x) + 1
+    """
+    converter, value = convert(expr, tuple(assumptions))
+    tower = converter.tower
+    strata = tuple(tower.fraction_expr(item) for item in converter.strata)
+    return NormalForm(tower.to_expr(value.num), tower.to_expr(value.den), _used(converter), strata)
+
+
+def _used(converter: Converter) -> tuple[str, ...]:
+    return tuple(sorted(converter.field.signs.used))
+
+
+def _check_names(expr: Expr, given: Sequence[SignCondition]) -> None:
+    """One symbol per name, over expression and assumptions together."""
+    if given:
+        check_names([expr, *(condition.expr for condition in given)])
+
+
+def _separations(
+    expr: Expr, given: Sequence[SignCondition], count: int, bits: Sequence[int]
+) -> Iterable[Separation]:
+    names = expr.free_symbols.union(*(condition.expr.free_symbols for condition in given))
+    for point in points(sorted(names, key=lambda s: str(s.name)), given, count):
+        found = separate(expr, point, bits)
+        if found is not None:
+            yield found
+
+
+def _different(found: Separation, given: Sequence[SignCondition]) -> Decision:
+    witness = MappingProxyType(dict(mapping(found.point)))
+    low, high = decimal_bounds(found.ball)
+    where = ", ".join(f"{symbol} = {value}" for symbol, value in witness.items())
+    text = tuple(f"{condition.expr} {condition.relation} 0" for condition in given)
+    return Decision(
+        "different", f"the value at {where or 'no symbols'} is in [{low}, {high}]", witness, (low, high), text
+    )
+
+
+def _by_points(probe: Expr, given: Sequence[SignCondition], replaced: bool, reason: str) -> Decision:
+    if replaced:
+        return Decision("undecided", f"{reason} (it contains a function without an enclosure)")
+    for found in _separations(probe, given, _POINTS, _BITS):
+        if found.nonzero:
+            return _different(found, given)
+    return Decision("undecided", reason)
+
+
+def _check_strata(expr: Expr, converter: Converter, given: Sequence[SignCondition]) -> Decision:
+    """The proof took the arguments of ``sign`` to be nonzero: decide the places where they vanish too."""
+    used = set(_used(converter))
+    if len(converter.strata) > _MAX_STRATA:
+        return Decision("undecided", "the sign of too many expressions that may vanish")
+    for argument in converter.strata:
+        places = _places(converter, argument)
+        if places is None:
+            text = converter.tower.fraction_expr(argument)
+            return Decision(
+                "undecided", f"the proof needs {text} != 0, and where it vanishes could not be decided"
+            )
+        for symbol, value in places:
+            decision = _on_stratum(expr, symbol, value, given)
+            if decision is not None and decision.answer != "equal":
+                return decision
+            used.update(decision.assumptions if decision is not None else ())
+    return Decision("equal", "the normal form is zero", assumptions=tuple(sorted(used)))
+
+
+def _places(converter: Converter, argument: Fraction) -> list[tuple[Symbol, Expr]] | None:
+    """Where the factors of unknown sign vanish, each solved for a symbol, or None."""
+    tower, result = converter.tower, []
+    for poly, _ in argument.num.factor()[1]:
+        if converter.field.signs.nonzero(poly):
+            continue
+        for index in tower.variables(poly):
+            parts = tower.coefficients(poly, index)
+            if tower.atoms[index].kind == "symbol" and max(parts) == 1 and parts[1].is_constant():
+                rest = tower.to_expr(parts[0]) if 0 in parts else sympy.Integer(0)
+                if tower.atoms[index].expr not in rest.free_symbols:
+                    slope = sympy.Integer(int(parts[1].leading_coefficient()))
+                    result.append((tower.atoms[index].expr, -rest / slope))
+                    break
+        else:
+            return None
+    return result
+
+
+def _on_stratum(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignCondition]) -> Decision | None:
+    """The decision where ``symbol = value``; None if the expression is not defined there."""
+    put = {symbol: value}
+    try:
+        reduced = expr.xreplace(put)
+        relations = [_RELATIONS[c.relation](c.expr.xreplace(put), 0) for c in given]
+        if reduced.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I) or sympy.false in relations:
+            return None
+        decision = prove_zero(reduced, relations)
+    except OutsideDomainError:
+        return None
+    if decision.answer != "different":
+        return decision
+    point = {**decision.witness, symbol: sympy.cancel(value.xreplace(dict(decision.witness)))}
+    witness = MappingProxyType(dict(mapping(point)))
+    return Decision("different", decision.reason, witness, decision.enclosure, decision.assumptions)
+
+
+_RELATIONS = {">": sympy.Gt, ">=": sympy.Ge, "!=": sympy.Ne}
