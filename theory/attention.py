@@ -112,7 +112,13 @@ def orbit_flow(task: TokenTask) -> OrbitFlow:
         through = attention_derivative(attention, orbit.symbol) if not orbit.frozen else Integer(0)
         velocity[orbit.symbol] = orbit_velocity(orbit, eta_QK, by_attention * through)
     trace = (
-        Step("symmetry", "orbits", (task,), tuple(o.symbol for k in found.values() for o in k), "the loss is invariant"),
+        Step(
+            "symmetry",
+            "orbits",
+            (task,),
+            tuple(o.symbol for k in found.values() for o in k),
+            "the loss is invariant",
+        ),
         Step("softmax", "alpha", (), attention, "slots of one type share a score"),
         Step("cross-entropy", "L", (attention, margin), loss, "log of the sum over classes of exp(z_c - z_y)"),
         Step("gradient flow", "velocity", (loss,), tuple(velocity.items()), "-(eta/|orbit|) dL/d(value)"),

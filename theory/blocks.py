@@ -101,8 +101,10 @@ class BlockMatrix:
         constant = Matrix(
             len(self.rows),
             len(self.rows),
-            lambda i, j: self.rows[j].count
-            * (self.blocks[i][j].same + (self.classes if self.rows[j].per_class else 1) * self.blocks[i][j].ones),
+            lambda i, j: (
+                self.rows[j].count
+                * (self.blocks[i][j].same + (self.classes if self.rows[j].per_class else 1) * self.blocks[i][j].ones)
+            ),
         )
         labelled = [i for i, index in enumerate(self.rows) if index.per_class]
         parts = [(constant, Integer(1))]

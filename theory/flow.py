@@ -117,7 +117,9 @@ def _assumptions(model: AttentionModel, parameters: tuple[Symbol, ...]) -> tuple
             text = f"{circuit}: U^T U = V^T V (balanced), so {coordinate} = 0 is stationary and the start is not 0"
             found.append(Assumption(text, Ne(coordinate, 0, evaluate=False)))
         else:
-            found.append(Assumption(f"{circuit}: U^T U - V^T V = {model.imbalance(circuit)} P, P the projection of rank {rank}"))
+            found.append(
+                Assumption(f"{circuit}: U^T U - V^T V = {model.imbalance(circuit)} P, P the projection of rank {rank}")
+            )
     return tuple(found)
 
 
@@ -170,7 +172,10 @@ def derive(model: AttentionModel) -> ReducedFlow:
         scale, steps = _factor(model, line, circuit)  # type: ignore[arg-type]
         coordinate = COORDINATES[circuit]  # type: ignore[index]
         compact[coordinate] = -rate * line.gradient[circuit] * scale  # type: ignore[index]
-        trace += [*steps, Step("flow", f"d{coordinate}/dt", (line.gradient[circuit], scale), compact[coordinate])]  # type: ignore[index]
+        trace += [
+            *steps,
+            Step("flow", f"d{coordinate}/dt", (line.gradient[circuit], scale), compact[coordinate]),
+        ]  # type: ignore[index]
     full = {s: v.xreplace({alpha: line.attention}) for s, v in compact.items()}
     loss = line.loss.xreplace({alpha: line.attention})
     symbols = set().union(*(v.free_symbols for v in full.values())) | loss.free_symbols

@@ -15,7 +15,25 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from sympy import Abs, Dummy, Ei, Gt, Integer, Integral, Lt, Pow, Symbol, asinh, cancel, diff, exp, factor, factor_list, log, sqrt
+from sympy import (
+    Abs,
+    Dummy,
+    Ei,
+    Gt,
+    Integer,
+    Integral,
+    Lt,
+    Pow,
+    Symbol,
+    asinh,
+    cancel,
+    diff,
+    exp,
+    factor,
+    factor_list,
+    log,
+    sqrt,
+)
 from sympy.polys.polytools import Poly, together
 
 from theory.errors import GradlineError
@@ -81,7 +99,9 @@ def _atoms(ratio: Any, flow: ReducedFlow) -> _Atoms:
         base = atom if isinstance(atom, exp) else sqrt(atom.base)
         states = [s for s in flow.states if atom.has(s)]
         if len(states) > 1:
-            raise GradlineError(f"first integral, separation: {atom} mixes {states[0]} and {states[1]}; no separable form")
+            raise GradlineError(
+                f"first integral, separation: {atom} mixes {states[0]} and {states[1]}; no separable form"
+            )
         name = names.setdefault(base, Dummy(f"a{len(names)}", positive=True))
         found.forward[atom] = name if isinstance(atom, exp) else name ** (2 * atom.exp)
         found.backward[name] = base
@@ -160,7 +180,11 @@ def _quadratic_root(rest: Any, state: Symbol) -> tuple[Any, int] | None:
         square = (state**power / rest) ** 2
         if square.is_polynomial(state):
             poly = Poly(square, state)
-            if poly.degree() == 2 and poly.coeff_monomial(state) == 0 and (rest * sqrt(square) - state**power).is_zero is True:
+            if (
+                poly.degree() == 2
+                and poly.coeff_monomial(state) == 0
+                and (rest * sqrt(square) - state**power).is_zero is True
+            ):
                 if all(c.is_positive for c in (poly.LC(), poly.coeff_monomial(1))):
                     return square.expand(), power
     return None
@@ -196,7 +220,13 @@ def _first_integral(flow: ReducedFlow, signs: tuple[tuple[Symbol, int], ...]) ->
         Step("separation", "d mu_QK/d mu_OV", (flow.velocity,), (constant, parts[mu_OV], parts[mu_QK])),
         Step("integration", "y", (1 / parts[mu_QK],), y),
         Step("integration", "x", (parts[mu_OV],), x),
-        Step("normal form", "d/dt(y - slope x)", (value,), Integer(0), "the derivative along the flow has normal form 0"),
+        Step(
+            "normal form",
+            "d/dt(y - slope x)",
+            (value,),
+            Integer(0),
+            "the derivative along the flow has normal form 0",
+        ),
     )
     shown = MappingProxyType({s.name: chosen[s] for s in flow.states})
     return FirstIntegral(x, y, slope, shown, flow.assumptions + conditions, trace)

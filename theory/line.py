@@ -197,7 +197,12 @@ def collapsed_line(task: TokenTask) -> Line:
         laws[circuit] = linear_laws(circuit, states, [flow.velocity[s] for s in states], moving)
         directions[circuit] = _direction(task, circuit, found, laws[circuit])
         trace += [
-            Step("null space", f"laws of {circuit}", tuple(states), tuple(law.expression for law in laws[circuit])),
+            Step(
+                "null space",
+                f"laws of {circuit}",
+                tuple(states),
+                tuple(law.expression for law in laws[circuit]),
+            ),
             Step(
                 "reduction",
                 f"E_{circuit}",
@@ -214,9 +219,19 @@ def collapsed_line(task: TokenTask) -> Line:
         speed = sum((contrast.get(o.symbol, 0) * v for o, v in speeds.items()), Integer(0))
         for orbit, v in speeds.items():
             if not is_zero(v - directions[circuit].values[orbit.symbol] * speed):
-                raise NoLineError(f"the gradient leaves the line: velocity of {orbit.symbol} is not parallel to E_{circuit}")
+                raise NoLineError(
+                    f"the gradient leaves the line: velocity of {orbit.symbol} is not parallel to E_{circuit}"
+                )
         gradient[circuit] = _present(-speed / _rate(circuit))
-        trace.append(Step("parallel", f"g_{circuit}", tuple(speeds.items()), gradient[circuit], "dL/dW = g E on the line"))
+        trace.append(
+            Step(
+                "parallel",
+                f"g_{circuit}",
+                tuple(speeds.items()),
+                gradient[circuit],
+                "dL/dW = g E on the line",
+            )
+        )
     attention = tidy_exponents(flow.attention.xreplace(point))
     loss = tidy_exponents(flow.loss.xreplace(point))
     return Line(

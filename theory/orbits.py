@@ -23,7 +23,16 @@ from sympy.polys.polytools import Poly, lcm, together
 
 from theory.task import TokenTask
 
-__all__ = ["Circuit", "IndexSet", "LinearLaw", "Orbit", "circuit_sets", "linear_laws", "orbit_velocity", "orbits"]
+__all__ = [
+    "Circuit",
+    "IndexSet",
+    "LinearLaw",
+    "Orbit",
+    "circuit_sets",
+    "linear_laws",
+    "orbit_velocity",
+    "orbits",
+]
 
 Circuit = Literal["OV", "QK"]
 Relation = Literal["same", "other", "all"]

@@ -54,7 +54,7 @@ def exact_number(name: str, value: Any) -> Any:
     >>> exact_number("score_scale", 0.1)
     1/10
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float, str, Basic)) and not hasattr(value, "numerator"):
+    if isinstance(value, bool) or (not isinstance(value, (int, float, str, Basic)) and not hasattr(value, "numerator")):
         raise TypeError(f"{name}={value!r}: expected a number or a SymPy symbol")
     if isinstance(value, Basic) and not isinstance(value, Float):
         if not isinstance(value, Expr) or value.has(oo, -oo) or value.is_finite is False or value.has(Float):

@@ -137,7 +137,9 @@ def rewrite(expression: Words, rules: tuple[Rule, ...]) -> Words:
                 break
         else:
             return expression
-    raise GradlineError(f"rewriting {expression}: the rules do not end within {_MAX_REWRITES} steps; give rules that shorten")
+    raise GradlineError(
+        f"rewriting {expression}: the rules do not end within {_MAX_REWRITES} steps; give rules that shorten"
+    )
 
 
 def gradient(product: Words, cotangent: str, variable: str) -> Words:

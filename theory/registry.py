@@ -1,0 +1,134 @@
+"""Claims: what a theory states, under which assumptions, and the obligations that prove it.
+
+A claim holds stated formulas and a function that confronts them with the derivation: each `Obligation` it returns must vanish
+(or be positive). The stated formulas are never an input of the derivation, so a wrong formula gives an obligation that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, Literal
+
+from theory.blocks import BlockMatrix
+from theory.identities import Decision, prove_zero
+from theory.positivity import sign
+from theory.trace import Assumption, Trace
+from theory.words import Words
+
+__all__ = ["Claim", "Obligation", "Outcome", "Verdict", "claims", "find", "prove"]
+
+Verdict = Literal["proved", "supported", "refuted", "undecided"]
+Stated = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """Something to prove: ``value = 0`` or ``value > 0``.
+
+    ``value`` is a SymPy expression, a `BlockMatrix` or `Words`; ``assumptions`` are SymPy relations; where ``decisive`` is false, a
+    value that is not zero in normal form leaves the question open (a hypothesis was used from left to right only).
+    """
+
+    name: str
+    value: Any
+    relation: Literal["= 0", "> 0"] = "= 0"
+    assumptions: tuple[Any, ...] = ()
+    decisive: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an obligation ended: ``answer`` is ``"proved"``, ``"refuted"`` or ``"undecided"``."""
+
+    obligation: Obligation
+    answer: Literal["proved", "refuted", "undecided"]
+    how: str
+    decision: Decision | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a theory with the means to check it.
+
+    ``id``, a short name; ``title`` and ``text``, for people; ``source``, where it is published; ``stated``, the formulas by name;
+    ``obligations``, a function from the stated formulas to what must be proved; ``assumptions`` and ``trace``, functions of nothing, so
+    that listing claims derives nothing; ``subject``, what numerical evidence can be compared with (see `numerics.evidence`).
+    """
+
+    id: str
+    title: str
+    text: str
+    stated: Stated
+    obligations: Callable[[Stated], Iterable[Obligation]]
+    source: str = "user"
+    assumptions: Callable[[], tuple[Assumption, ...]] = field(default=tuple)
+    trace: Callable[[], Trace] = field(default=tuple)
+    subject: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stated", MappingProxyType(dict(self.stated)))
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def with_stated(self, **changes: Any) -> Claim:
+        """The same claim with other stated formulas; names are those of ``stated``."""
+        unknown = set(changes) - set(self.stated)
+        if unknown:
+            raise ValueError(f"{self.id}: no stated formula {sorted(unknown)}; it has {', '.join(self.stated)}")
+        values = {f: getattr(self, f) for f in self.__dataclass_fields__}
+        return Claim(**(values | {"stated": {**self.stated, **changes}}))
+
+
+def _decide_exact(obligation: Obligation, vanishes: bool, what: str) -> Outcome:
+    if vanishes:
+        return Outcome(obligation, "proved", what)
+    return Outcome(obligation, "refuted" if obligation.decisive else "undecided", f"{what}: {obligation.value} is left")
+
+
+def decide(obligation: Obligation) -> Outcome:
+    """Decide one obligation exactly; what cannot be decided stays undecided."""
+    value = obligation.value
+    if obligation.relation == "> 0":
+        answer = sign(value, obligation.assumptions)
+        if answer is None:
+            return Outcome(obligation, "undecided", "sign")
+        return Outcome(obligation, "proved" if answer == 1 else "refuted", "sign")
+    if isinstance(value, Words):
+        return _decide_exact(obligation, value.is_zero(), "words, any shapes")
+    if isinstance(value, BlockMatrix):
+        return _decide_exact(obligation, value.is_zero(), "block algebra, any sizes")
+    decision = prove_zero(value, obligation.assumptions)
+    answers = {"equal": "proved", "different": "refuted", "undecided": "undecided"}
+    return Outcome(obligation, answers[decision.answer], "normal form", decision)  # type: ignore[arg-type]
+
+
+def prove(claim: Claim) -> tuple[Outcome, ...]:
+    """Decide every obligation of a claim, from its derivation.
+
+    >>> all(o.answer == "proved" for o in prove(find("flow-published")))
+    True
+    """
+    return tuple(decide(o) for o in claim.obligations(claim.stated))
+
+
+def claims() -> tuple[Claim, ...]:
+    """The claims of the theory, in the order of the paper."""
+    from theory.paper import CLAIMS
+
+    return CLAIMS
+
+
+def find(claim_id: str) -> Claim:
+    """Return the claim with this id.
+
+    Raises: ``ValueError`` naming the nearest id.
+    """
+    known = {c.id: c for c in claims()}
+    if claim_id not in known:
+        near = get_close_matches(claim_id, known, 1, 0.0)
+        raise ValueError(f"unknown claim {claim_id!r}; did you mean {near[0]!r}? `gradline verify` lists them all")
+    return known[claim_id]
