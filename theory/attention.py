@@ -20,7 +20,7 @@ from theory.symbols import alpha, eta_OV, eta_QK
 from theory.task import TokenTask
 from theory.trace import Step, Trace
 
-__all__ = ["OrbitFlow", "orbit_flow"]
+__all__ = ["RATES", "OrbitFlow", "orbit_flow"]
 
 RATES: Mapping[Circuit, Symbol] = MappingProxyType({"OV": eta_OV, "QK": eta_QK})
 

@@ -127,9 +127,9 @@ class BlockMatrix:
         for part, multiplicity in gram._quotients():
             values = {part[0, 0]: 1} if part.shape == (1, 1) else part.eigenvals()
             for value, times in values.items():
-                value = factor(value)
-                if value != 0:
-                    found[value] = found.get(value, Integer(0)) + times * multiplicity
+                square = factor(value)
+                if square != 0:
+                    found[square] = found.get(square, Integer(0)) + times * multiplicity
         return tuple(found.items())
 
     def explicit(self) -> Matrix:

@@ -18,6 +18,7 @@ from typing import Any
 
 from sympy import Ge, Gt, Integer, Ne, Symbol
 
+from theory.attention import RATES
 from theory.errors import NoLineError
 from theory.factorization import rescaling
 from theory.line import COORDINATES, Line, collapsed_line
@@ -168,14 +169,10 @@ def derive(model: AttentionModel) -> ReducedFlow:
     line = collapsed_line(model.task)
     compact: dict[Symbol, Any] = {}
     trace = list(line.trace)
-    for circuit, rate in (("OV", eta_OV), ("QK", eta_QK)):
-        scale, steps = _factor(model, line, circuit)  # type: ignore[arg-type]
-        coordinate = COORDINATES[circuit]  # type: ignore[index]
-        compact[coordinate] = -rate * line.gradient[circuit] * scale  # type: ignore[index]
-        trace += [
-            *steps,
-            Step("flow", f"d{coordinate}/dt", (line.gradient[circuit], scale), compact[coordinate]),
-        ]  # type: ignore[index]
+    for circuit, coordinate in COORDINATES.items():
+        scale, steps = _factor(model, line, circuit)
+        compact[coordinate] = -RATES[circuit] * line.gradient[circuit] * scale
+        trace += [*steps, Step("flow", f"d{coordinate}/dt", (line.gradient[circuit], scale), compact[coordinate])]
     full = {s: v.xreplace({alpha: line.attention}) for s, v in compact.items()}
     loss = line.loss.xreplace({alpha: line.attention})
     symbols = set().union(*(v.free_symbols for v in full.values())) | loss.free_symbols

@@ -178,15 +178,11 @@ def _quadratic_root(rest: Any, state: Symbol) -> tuple[Any, int] | None:
     """Recognize ``1/sqrt(p + q state^2)`` (0) and ``state/sqrt(p + q state^2)`` (1) with positive ``p`` and ``q``."""
     for power in (0, 1):
         square = (state**power / rest) ** 2
-        if square.is_polynomial(state):
-            poly = Poly(square, state)
-            if (
-                poly.degree() == 2
-                and poly.coeff_monomial(state) == 0
-                and (rest * sqrt(square) - state**power).is_zero is True
-            ):
-                if all(c.is_positive for c in (poly.LC(), poly.coeff_monomial(1))):
-                    return square.expand(), power
+        if not square.is_polynomial(state) or rest * sqrt(square) != state**power:
+            continue
+        poly = Poly(square, state)
+        if poly.degree() == 2 and poly.nth(1) == 0 and poly.nth(2).is_positive and poly.nth(0).is_positive:
+            return square.expand(), power
     return None
 
 

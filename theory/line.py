@@ -19,7 +19,7 @@ from sympy import Dummy, Integer, Symbol, cancel, exp, factor, oo, sqrt
 from sympy.polys.domains import QQ
 from sympy.polys.matrices import DomainMatrix
 
-from theory.attention import OrbitFlow, orbit_flow
+from theory.attention import RATES, OrbitFlow, orbit_flow
 from theory.blocks import Block, BlockMatrix
 from theory.errors import NoLineError
 from theory.identities import is_zero
@@ -172,7 +172,7 @@ def _present(expression: Any) -> Any:
     factored = factor(cancel(expression.xreplace(atoms)))
     below = [f for f in factored.as_ordered_factors() if f.as_base_exp()[0] == alpha - 1]
     for f in below:
-        base, power = f.as_base_exp()
+        power = f.as_base_exp()[1]
         factored = factored / f * (-1) ** power * (1 - alpha) ** power
     return factored.xreplace(back)
 
@@ -222,7 +222,7 @@ def collapsed_line(task: TokenTask) -> Line:
                 raise NoLineError(
                     f"the gradient leaves the line: velocity of {orbit.symbol} is not parallel to E_{circuit}"
                 )
-        gradient[circuit] = _present(-speed / _rate(circuit))
+        gradient[circuit] = _present(-speed / RATES[circuit])
         trace.append(
             Step(
                 "parallel",
@@ -244,8 +244,3 @@ def collapsed_line(task: TokenTask) -> Line:
         tuple(trace),
     )
 
-
-def _rate(circuit: Circuit) -> Symbol:
-    from theory.attention import RATES
-
-    return RATES[circuit]
