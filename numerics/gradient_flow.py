@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from theory.errors import GradlineError
 if TYPE_CHECKING:
     from numerics.matrix_model import MatrixModel
 
-__all__ = ["MatrixRun", "gradient_descent", "gradient_flow"]
+__all__ = ["MatrixRun", "Objective", "gradient_descent", "gradient_flow", "one_thread"]
 
 Array = NDArray[np.float64]
 
@@ -54,7 +55,18 @@ class MatrixRun:
     gradients: int
 
 
-class _Objective:
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run torch on one thread inside the block: matrices are small, and waiting for threads can cost far more."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+class Objective:
     """The exact loss as a function of one flat vector of all parameters."""
 
     def __init__(self, net: MatrixModel, rates: Mapping[str, Any]) -> None:
@@ -68,31 +80,27 @@ class _Objective:
         self.net = net
         self.shapes = {name: tuple(value.shape) for name, value in parameters.items()}
         self.sizes = [value.numel() for value in parameters.values()]
-        self.rates = np.concatenate(
-            [np.full(value.numel(), eta["eta" + k[1:]]) for k, value in parameters.items()]
-        )
+        self.rates = np.concatenate([np.full(value.numel(), eta["eta" + k[1:]]) for k, value in parameters.items()])
         self.start = np.concatenate([value.detach().numpy().ravel() for value in parameters.values()])
         self.calls = 0
 
     def split(self, flat: torch.Tensor) -> dict[str, torch.Tensor]:
         parts = torch.split(flat, self.sizes)
-        return {
-            name: part.view(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
-        }
+        return {name: part.view(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
-    def _value(self, flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def value(self, flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         parameters = self.split(flat)
         return self.net.on_population(*(self.net.effective(circuit, parameters) for circuit in ("OV", "QK")))
 
     def loss(self, flat: Array) -> tuple[float, float]:
         with torch.no_grad():
-            loss, attention = self._value(torch.from_numpy(flat))
+            loss, attention = self.value(torch.from_numpy(flat))
         return float(loss), float(attention)
 
     def gradient(self, flat: Array) -> Array:
         self.calls += 1
         leaf = torch.from_numpy(flat.copy()).requires_grad_()
-        loss, _ = self._value(leaf)
+        loss, _ = self.value(leaf)
         (found,) = torch.autograd.grad(loss, leaf)
         return found.numpy()
 
@@ -126,10 +134,7 @@ class _Objective:
 
     def split_many(self, states: Sequence[Array]) -> dict[str, Array]:
         parts = np.split(np.stack(states), np.cumsum(self.sizes)[:-1], axis=1)
-        return {
-            name: part.reshape(-1, *shape)
-            for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
-        }
+        return {name: part.reshape(-1, *shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
     def update(self, flat: Array) -> None:
         self.net.set_matrices(**self.split(torch.from_numpy(flat)))
@@ -137,13 +142,9 @@ class _Objective:
 
 def _check_times(times: float | Sequence[float] | Array) -> Array:
     wanted = np.array([0.0, times]) if np.ndim(times) == 0 else np.asarray(times, dtype=np.float64)
-    rising = (
-        wanted.ndim == 1 and wanted.size > 0 and np.isfinite(wanted).all() and (np.diff(wanted) > 0).all()
-    )
+    rising = wanted.ndim == 1 and wanted.size > 0 and np.isfinite(wanted).all() and (np.diff(wanted) > 0).all()
     if not rising or wanted[0] < 0 or wanted[-1] == 0:
-        raise ValueError(
-            f"times={times!r}: expected an end time above 0, or finite increasing times from 0 on"
-        )
+        raise ValueError(f"times={times!r}: expected an end time above 0, or finite increasing times from 0 on")
     return wanted
 
 
@@ -155,16 +156,14 @@ class _Settings:
 
 
 def _steps(
-    objective: _Objective, span: tuple[float, float], state: Array, settings: _Settings
+    objective: Objective, span: tuple[float, float], state: Array, settings: _Settings
 ) -> Iterator[DOP853[np.float64]]:
     """Yield the solver after each step until the end of the span."""
     solver = DOP853(objective.velocity, span[0], state, span[1], rtol=settings.rtol, atol=settings.atol)
     for _ in range(settings.max_steps):
         message = solver.step()
         if solver.status == "failed":
-            raise GradlineError(
-                f"gradient flow of the matrix model at t={solver.t:.6g}: {message}; loosen rtol, atol"
-            )
+            raise GradlineError(f"gradient flow of the matrix model at t={solver.t:.6g}: {message}; loosen rtol, atol")
         yield solver
         if solver.status == "finished":
             return
@@ -174,9 +173,7 @@ def _steps(
     )
 
 
-def _at(
-    objective: _Objective, solver: DOP853[np.float64], time: float, previous: Array, settings: _Settings
-) -> Array:
+def _at(objective: Objective, solver: DOP853[np.float64], time: float, previous: Array, settings: _Settings) -> Array:
     """State inside the last step, by integration from its start: more accurate than the interpolant."""
     if time == solver.t:
         return np.array(solver.y)
@@ -184,9 +181,7 @@ def _at(
     return np.array(last.y)
 
 
-def _flow_to_times(
-    objective: _Objective, times: Array, settings: _Settings
-) -> tuple[list[float], list[Array]]:
+def _flow_to_times(objective: Objective, times: Array, settings: _Settings) -> tuple[list[float], list[Array]]:
     states = [objective.start] if times[0] == 0 else []
     previous = objective.start
     for solver in _steps(objective, (0.0, times[-1]), previous, settings):
@@ -196,9 +191,7 @@ def _flow_to_times(
     return times.tolist(), states
 
 
-def _flow_to_loss(
-    objective: _Objective, target: float, settings: _Settings
-) -> tuple[list[float], list[Array]]:
+def _flow_to_loss(objective: Objective, target: float, settings: _Settings) -> tuple[list[float], list[Array]]:
     def excess(time: float, state: Callable[[float], Array]) -> float:
         return objective.loss(state(time))[0] - target
 
@@ -252,20 +245,37 @@ def gradient_flow(
     >>> round(float(run.loss[-1]), 10), bool(run.distance_QK[-1] < 1e-12)
     (0.1, True)
     """
-    objective = _Objective(net, rates)
+    objective = Objective(net, rates)
     settings = _Settings(
         finite_number("rtol", rtol, positive=True), finite_number("atol", atol, positive=True), max_steps
     )
     if (times is None) == (until_loss is None):
         raise ValueError("gradient_flow: expected exactly one of times and until_loss")
-    if times is not None:
-        found = _flow_to_times(objective, _check_times(times), settings)
-    else:
-        target = finite_number("until_loss", until_loss, positive=True)
-        found = _flow_to_loss(objective, target, settings)
-    if update:
-        objective.update(found[1][-1])
-    return objective.run(*found)
+    with one_thread():
+        if times is not None:
+            found = _flow_to_times(objective, _check_times(times), settings)
+        else:
+            target = finite_number("until_loss", until_loss, positive=True)
+            found = _flow_to_loss(objective, target, settings)
+        if update:
+            objective.update(found[1][-1])
+        return objective.run(*found)
+
+
+def _descend(objective: Objective, steps: int, h: float, momentum: tuple[float, bool], decay: float) -> list[Array]:
+    beta, nesterov = momentum
+    states, average = [objective.start], np.zeros_like(objective.start)
+    for step in range(steps):
+        gradient = objective.gradient(states[-1]) + decay * states[-1]
+        average = beta * average + gradient
+        direction = gradient + beta * average if nesterov else average
+        with np.errstate(over="ignore", invalid="ignore"):
+            states.append(states[-1] - h * objective.rates * direction)
+        if not np.isfinite(states[-1]).all():
+            raise GradlineError(
+                f"gradient descent of the matrix model: step {step + 1} is not finite; take a smaller step_size"
+            )
+    return states
 
 
 def gradient_descent(
@@ -301,7 +311,7 @@ def gradient_descent(
     >>> run.t.shape, bool(run.loss[-1] < run.loss[0])
     ((101,), True)
     """
-    objective = _Objective(net, rates)
+    objective = Objective(net, rates)
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise ValueError(f"steps={steps!r}: expected an integer of at least 1")
     h = finite_number("step_size", step_size, positive=True)
@@ -310,17 +320,8 @@ def gradient_descent(
         raise ValueError(f"momentum={momentum}: expected a number in [0, 1), above 0 with nesterov")
     if decay < 0:
         raise ValueError(f"weight_decay={weight_decay}: expected a number of at least 0")
-    states, average = [objective.start], np.zeros_like(objective.start)
-    for step in range(steps):
-        gradient = objective.gradient(states[-1]) + decay * states[-1]
-        average = beta * average + gradient
-        direction = gradient + beta * average if nesterov else average
-        states.append(states[-1] - h * objective.rates * direction)
-        if not np.isfinite(states[-1]).all():
-            raise GradlineError(
-                f"gradient descent of the matrix model: step {step + 1} is not finite; "
-                "take a smaller step_size"
-            )
-    if update:
-        objective.update(states[-1])
-    return objective.run([h * step for step in range(steps + 1)], states)
+    with one_thread():
+        states = _descend(objective, steps, h, (beta, nesterov), decay)
+        if update:
+            objective.update(states[-1])
+        return objective.run([h * step for step in range(steps + 1)], states)
