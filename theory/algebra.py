@@ -84,9 +84,7 @@ class Tower:
         """Reduce by the relations and to lowest terms."""
         num, den = self.reduce(num), self.reduce(den)
         if den.is_zero():
-            raise OutsideDomainError(
-                "a denominator of the expression is identically zero; check the divisions in it"
-            )
+            raise OutsideDomainError("a denominator of the expression is identically zero; check the divisions in it")
         if num.is_zero():
             return Fraction(num, self.constant(1))
         common = num.gcd(den)

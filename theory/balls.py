@@ -10,6 +10,7 @@ from flint import arb, ctx, fmpq
 from sympy import Basic, Expr, Rational, Symbol
 
 from theory.errors import GradlineError
+from theory.quadrature import has_enclosure, integral_ball
 
 __all__ = ["enclose", "supported"]
 
@@ -58,6 +59,8 @@ def supported(node: Basic) -> bool:
     """Whether the outermost operation of an expression has an enclosure."""
     if node.is_Rational or node.is_Symbol or node.is_Add or node.is_Mul or node.is_Pow:
         return True
+    if isinstance(node, sympy.Integral):
+        return has_enclosure(node, supported)
     return node in _CONSTANTS or type(node).__name__ in _FUNCTIONS
 
 
@@ -74,9 +77,7 @@ def _apply(expr: Any, known: dict[Basic, Ball]) -> Ball:
     if expr.is_Rational:
         return arb(fmpq(int(expr.p), int(expr.q)))
     if expr.is_Symbol:
-        raise ValueError(
-            f"symbol {expr} has no value; expected one for each of {sorted(map(str, expr.free_symbols))}"
-        )
+        raise ValueError(f"symbol {expr} has no value; expected one for each of {sorted(map(str, expr.free_symbols))}")
     if expr.is_Float:
         raise ValueError(f"floating-point number {expr} in the expression; rationals expected")
     if expr.is_Add:
@@ -93,11 +94,11 @@ def _apply(expr: Any, known: dict[Basic, Ball]) -> Ball:
         return _power(_evaluate(expr.base, known), expr.exp, known)
     if expr in _CONSTANTS:
         return _CONSTANTS[expr]()
+    if isinstance(expr, sympy.Integral):
+        return integral_ball(expr, known, _evaluate)
     rule = _FUNCTIONS.get(type(expr).__name__)
     if rule is None:
-        raise GradlineError(
-            f"enclosure of {type(expr).__name__} in {expr}: no ball arithmetic; replace it by a symbol"
-        )
+        raise GradlineError(f"enclosure of {type(expr).__name__} in {expr}: no ball arithmetic; replace it by a symbol")
     return rule(*(_evaluate(arg, known) for arg in expr.args))
 
 
@@ -125,9 +126,7 @@ def _lambert(x: Ball, branch: Ball | None = None) -> Ball:
         return x.lambertw()
     if branch == -1:
         return x.lambertw(-1)
-    raise GradlineError(
-        f"enclosure of LambertW on branch {branch}: only the real branches 0 and -1; restate it"
-    )
+    raise GradlineError(f"enclosure of LambertW on branch {branch}: only the real branches 0 and -1; restate it")
 
 
 def _log(x: Ball, base: Ball | None = None) -> Ball:
@@ -135,10 +134,10 @@ def _log(x: Ball, base: Ball | None = None) -> Ball:
 
 
 _CONSTANTS: dict[Basic, Callable[[], Ball]] = {
-    sympy.pi: lambda: arb.pi(),
-    sympy.E: lambda: arb.const_e(),
-    sympy.EulerGamma: lambda: arb.const_euler(),
-    sympy.Catalan: lambda: arb.const_catalan(),
+    sympy.pi: arb.pi,
+    sympy.E: arb.const_e,
+    sympy.EulerGamma: arb.const_euler,
+    sympy.Catalan: arb.const_catalan,
     sympy.GoldenRatio: lambda: (1 + arb(5).sqrt()) / 2,
 }
 
@@ -153,7 +152,7 @@ def _maximum(*balls: Ball) -> Ball:
 _FUNCTIONS: dict[str, Callable[..., Ball]] = {
     "exp": lambda x: x.exp(),
     "log": _log,
-    "Abs": lambda x: abs(x),
+    "Abs": abs,
     "sign": lambda x: x.sgn(),
     "Max": _maximum,
     "Min": lambda *balls: -_maximum(*(-ball for ball in balls)),

@@ -6,7 +6,7 @@ defined; those that need a sign use a proof from :mod:`theory.signs`, which is r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction as Rational
 from math import gcd
@@ -19,7 +19,9 @@ from theory.algebra import Atom, Fraction, OutsideDomainError, Poly, Restart, To
 from theory.lattice import dependence
 from theory.signs import Range, Sign, Signs
 
-__all__ = ["Field", "Hints"]
+__all__ = ["Field", "Hints", "Pieces"]
+
+Pieces = Sequence[tuple[Fraction, int]]
 
 _LARGEST_FACTORED = 100  # bits: beyond this an integer is not factored into primes
 
@@ -64,18 +66,23 @@ class Field:
 
     # ---- splitting on the domain -------------------------------------------------------------------------
 
-    def split(self, a: Fraction, strict: bool) -> tuple[Rational, list[tuple[Poly, int]]]:
-        """``a = c * prod(h**k)`` with ``c > 0`` and every ``h >= 0``, where ``a >= 0`` (``strict``: ``a > 0``)."""
-        if a.num.is_zero():
-            if strict:
+    def split(self, pieces: Pieces, strict: bool) -> tuple[Rational, list[tuple[Poly, int]]]:
+        """``a = c * prod(h**k)`` with ``c > 0`` and ``h >= 0``, where ``a >= 0`` (``strict``: ``a > 0``).
+
+        ``a`` is given as a product of powers, so that factors survive the relations between the atoms.
+        """
+        if any(a.num.is_zero() for a, _ in pieces):
+            if strict or any(k < 0 for a, k in pieces if a.num.is_zero()):
                 raise OutsideDomainError("the logarithm or power of an expression that is identically zero")
             return Rational(0), []
-        top, bottom, factors = self.tower.factors(a)
+        top, bottom, factors = self._merged(pieces)
         parity = 1 if top * bottom > 0 else -1
         parts: list[tuple[Poly, int]] = []
         open_parts: list[tuple[Poly, int]] = []
+        certain = True
         for poly, k in factors:
             sign = self.signs.of_factor(poly)
+            certain &= strict or k < 0 or (k % 2 == 1 and sign is None) or self.signs.nonzero(poly)
             if sign is not None and sign.direction:
                 self.note(poly, sign)
                 parity *= sign.direction if k % 2 else 1
@@ -84,13 +91,32 @@ class Field:
                 parts.extend((f, k) for f in self.absolute_factors(poly))
             else:
                 open_parts.append((poly, k))
-        parts.extend(self._settle(open_parts, parity, strict))
+        parts.extend(self._settle(open_parts, parity, strict, certain))
         return Rational(abs(top), abs(bottom)), parts
 
+    def _merged(self, pieces: Pieces) -> tuple[int, int, list[tuple[Poly, int]]]:
+        content = Rational(1)
+        merged: list[tuple[Poly, int]] = []
+        for a, power in pieces:
+            top, bottom, factors = self.tower.factors(a)
+            content *= Rational(top, bottom) ** power
+            for poly, k in factors:
+                for position, (known, have) in enumerate(merged):
+                    if known == poly:
+                        merged[position] = (known, have + k * power)
+                        break
+                else:
+                    merged.append((poly, k * power))
+        return content.numerator, content.denominator, [(poly, k) for poly, k in merged if k]
+
     def _settle(
-        self, open_parts: list[tuple[Poly, int]], parity: int, strict: bool
+        self, open_parts: list[tuple[Poly, int]], parity: int, strict: bool, certain: bool
     ) -> Iterator[tuple[Poly, int]]:
-        """The factors of unknown sign and odd multiplicity: their product has the sign ``parity``."""
+        """The factors of unknown sign and odd multiplicity: their product has the sign ``parity``.
+
+        ``certain``: the other factors do not vanish, so that this holds on the whole domain. Where they may
+        vanish, the root of a negative factor is an imaginary number times zero, and nothing is learned.
+        """
         if not open_parts:
             if parity < 0:
                 raise OutsideDomainError("the logarithm or root of an expression that is negative everywhere")
@@ -98,7 +124,8 @@ class Field:
         if len(open_parts) == 1:
             poly, k = open_parts[0]
             poly = poly if parity > 0 else -poly
-            self.harvest(poly, ">" if strict or k < 0 else ">=")
+            if certain:
+                self.harvest(poly, ">" if strict or k < 0 else ">=")
             yield poly, k
             return
         product = self.tower.constant(parity)
@@ -160,6 +187,7 @@ class Field:
             self.note_factors(a)
             return self.tower.fraction(sign.direction)
         if all(self.signs.nonzero(f) for f, _ in a.num.factor()[1]):
+            self.note_factors(a)
             return self.tower.mul(self.absolute(a), self.tower.power(a, -1))
         return None
 
@@ -176,7 +204,11 @@ class Field:
 
     def log(self, a: Fraction) -> Fraction:
         """``log(a)``, split into logarithms of factors that are positive on the domain."""
-        content, parts = self.split(a, strict=True)
+        return self.log_product([(a, 1)])
+
+    def log_product(self, pieces: Pieces) -> Fraction:
+        """The logarithm of a product of powers."""
+        content, parts = self.split(pieces, strict=True)
         total = self.tower.zero
         for prime, k in _primes(content):
             total = self._plus(total, k, self.log_atom(self.tower.constant(prime)))
@@ -209,22 +241,25 @@ class Field:
         return True
 
     def _log_conjugate(self, poly: Poly) -> Fraction | None:
-        """``log(a - b*s) = log(a**2 - b**2*p) - log(a + b*s)`` where ``s = sqrt(p)``: keeps one of the two."""
+        """``log(a - b*s) = log(a**2 - b**2*p) - log(a + b*s)``, ``s = sqrt(p)``: keeps one of the two."""
         for index in reversed(self.tower.variables(poly)):
             atom = self.tower.atoms[index]
             if atom.order != 2 or atom.kind != "root":
                 continue
             parts = self.tower.coefficients(poly, index)
             a, b = parts.get(0, self.tower.constant(0)), parts.get(1, self.tower.constant(0))
-            if a.is_zero() or b.is_zero() or a.leading_coefficient() > 0:
+            if a.is_zero() or b.is_zero():
                 return None
             norm = self.tower.reduce(a * a - b * b * atom.radicand)
-            other = self.tower.reduce(b * self.tower.gens[index] - a)
-            sign, norm_sign = self.signs.of_poly(other), self.signs.of_poly(norm)
-            if sign != Sign(1) or norm_sign != Sign(-1):
+            sign = self.signs.of_poly(norm)
+            if sign is None or not sign.strict or (b if sign.direction > 0 else a).leading_coefficient() > 0:
+                return None
+            norm = norm if sign.direction > 0 else -norm
+            other = self.tower.reduce(sign.direction * (a - b * self.tower.gens[index]))
+            if self.signs.of_poly(other) != Sign(1):
                 return None
             one = self.tower.constant(1)
-            return self.tower.sub(self.log(Fraction(-norm, one)), self.log(Fraction(other, one)))
+            return self.tower.sub(self.log(Fraction(norm, one)), self.log(Fraction(other, one)))
         return None
 
     def log_atom(self, poly: Poly) -> Fraction:
@@ -330,7 +365,11 @@ class Field:
 
     def rational_power(self, a: Fraction, exponent: Rational) -> Fraction:
         """``a**exponent`` for a rational exponent, where ``a >= 0``."""
-        content, parts = self.split(a, strict=exponent < 0)
+        return self.power_product([(a, 1)], exponent)
+
+    def power_product(self, pieces: Pieces, exponent: Rational) -> Fraction:
+        """The rational power of a product of powers."""
+        content, parts = self.split(pieces, strict=exponent < 0)
         if content == 0:
             return self.tower.zero
         result = self.tower.one

@@ -18,7 +18,7 @@ from theory.algebra import Fraction, OutsideDomainError
 from theory.errors import GradlineError
 from theory.inputs import SignCondition, check_names, conditions, exact
 from theory.normal_form import Converter, NormalForm, convert
-from theory.witnesses import Separation, decimal_bounds, generic, mapping, points, separate
+from theory.witnesses import Separation, decimal_bounds, generic, instance, mapping, points, separate
 
 __all__ = ["Decision", "NormalForm", "UndecidedError", "compare", "is_zero", "normal_form", "prove_zero"]
 
@@ -77,7 +77,7 @@ def prove_zero(expr: Expr, assumptions: Iterable[Basic] = ()) -> Decision:
     expr = exact(expr)
     given = conditions(assumptions)
     _check_names(expr, given)
-    probe, replaced = generic(expr)
+    probe, replaced = generic(instance(expr)[0])
     inside = False
     for found in _separations(probe, given, _FIRST_POINTS, _FIRST_BITS):
         inside = True
@@ -172,9 +172,7 @@ def _check_names(expr: Expr, given: Sequence[SignCondition]) -> None:
         check_names([expr, *(condition.expr for condition in given)])
 
 
-def _separations(
-    expr: Expr, given: Sequence[SignCondition], count: int, bits: Sequence[int]
-) -> Iterable[Separation]:
+def _separations(expr: Expr, given: Sequence[SignCondition], count: int, bits: Sequence[int]) -> Iterable[Separation]:
     names = expr.free_symbols.union(*(condition.expr.free_symbols for condition in given))
     for point in points(sorted(names, key=lambda s: str(s.name)), given, count):
         found = separate(expr, point, bits)
@@ -210,9 +208,7 @@ def _check_strata(expr: Expr, converter: Converter, given: Sequence[SignConditio
         places = _places(converter, argument)
         if places is None:
             text = converter.tower.fraction_expr(argument)
-            return Decision(
-                "undecided", f"the proof needs {text} != 0, and where it vanishes could not be decided"
-            )
+            return Decision("undecided", f"the proof needs {text} != 0, and where it vanishes could not be decided")
         for symbol, value in places:
             decision = _on_stratum(expr, symbol, value, given)
             if decision is not None and decision.answer != "equal":

@@ -11,17 +11,31 @@ from fractions import Fraction as Rational
 from typing import Any
 
 import sympy
-from sympy import Basic, Expr, Symbol
+from sympy import Basic, Dummy, Expr, Symbol
 from sympy.core.relational import Relational
 
 from theory.errors import GradlineError
 from theory.signs import Range
-from theory.symbols import LOWER_BOUNDS
+from theory.symbols import LOWER_BOUNDS, alpha
 
 __all__ = ["SignCondition", "check_names", "conditions", "exact", "symbol_range"]
 
 _REFUSED = frozenset(
-    {"Piecewise", "ITE", "re", "im", "arg", "conjugate", "DiracDelta", "Heaviside", "Sum", "Product", "Limit"}
+    {
+        "Piecewise",
+        "ITE",
+        "re",
+        "im",
+        "arg",
+        "conjugate",
+        "DiracDelta",
+        "Heaviside",
+        "Sum",
+        "Product",
+        "Limit",
+        "Order",
+        "AccumulationBounds",
+    }
 )
 
 
@@ -51,7 +65,7 @@ def check_names(expressions: Iterable[Expr]) -> None:
     """Refuse two symbols that have one name and differ in their assumptions."""
     seen: dict[str, Symbol] = {}
     for expr in expressions:
-        for symbol in sorted(expr.atoms(Symbol), key=sympy.srepr):
+        for symbol in sorted(expr.atoms(Symbol) - expr.atoms(Dummy), key=sympy.srepr):
             if seen.setdefault(symbol.name, symbol) != symbol:
                 raise ValueError(
                     f"two different symbols are named {symbol.name!r}; expected one (use the one of theory.symbols)"
@@ -71,9 +85,7 @@ def _check_node(node: Any) -> None:
     if getattr(node, "is_Matrix", False) or getattr(node, "is_commutative", True) is False:
         raise TypeError(f"{name} {node} in the expression; expected scalars (write the entries as symbols)")
     if name in _REFUSED:
-        raise GradlineError(
-            f"{name} in the normal form of {node}: not supported; decide each branch by itself"
-        )
+        raise GradlineError(f"{name} in the normal form of {node}: not supported; decide each branch by itself")
     if isinstance(node, Relational):
         raise TypeError(f"the relation {node} is no expression; give it as an assumption")
 
@@ -81,9 +93,7 @@ def _check_node(node: Any) -> None:
 def conditions(assumptions: Iterable[Any]) -> tuple[SignCondition, ...]:
     """Relations such as ``Gt(x, 0)`` as conditions on the sign of a difference."""
     if isinstance(assumptions, Basic):
-        raise TypeError(
-            f"expected a sequence of relations as assumptions, got {assumptions}; write ({assumptions},)"
-        )
+        raise TypeError(f"expected a sequence of relations as assumptions, got {assumptions}; write ({assumptions},)")
     result = []
     for relation in assumptions:
         if relation in (True, sympy.true):
@@ -116,6 +126,8 @@ def symbol_range(symbol: Symbol) -> Range:
     nonzero = symbol.is_nonzero is True or symbol.is_zero is False
     if symbol in LOWER_BOUNDS:
         return Range(Rational(LOWER_BOUNDS[symbol]), None, False)
+    if symbol == alpha:
+        return Range(Rational(0), Rational(1), True, False)
     if symbol.is_positive:
         return Range(Rational(1), None, False) if symbol.is_integer else Range(Rational(0))
     if symbol.is_negative:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction as Rational
+from functools import reduce
+from math import comb
 from typing import Any
 
 import sympy
@@ -23,7 +25,7 @@ from theory.signs import Fact, Range, Signs
 __all__ = ["NormalForm", "convert"]
 
 _MAX_ATTEMPTS = 60
-_LARGEST_POWER = 2000
+_MOST_TERMS = 20_000
 
 
 @dataclass(frozen=True)
@@ -102,16 +104,30 @@ class Converter:
         """The atom of a symbol."""
         index = self.tower.add_atom(Atom("symbol", symbol))
         self.field.signs.ranges[index] = symbol_range(symbol)
+        if symbol.is_extended_real is None:
+            self.field.signs.used.add(f"{symbol} is real")
         return self.tower.generator(index)
+
+    def pieces(self, expr: Any) -> list[tuple[Fraction, int]]:
+        """A product of powers as a list of bases and exponents."""
+        if expr.is_Mul:
+            return [piece for arg in expr.args for piece in self.pieces(arg)]
+        if expr.is_Pow and expr.exp.is_Integer and expr.base is not sympy.S.Exp1:
+            return [(a, k * int(expr.exp)) for a, k in self.pieces(expr.base)]
+        return [(self.convert(expr), 1)]
+
+    def absolute(self, expr: Any) -> Fraction:
+        """The absolute value, factor by factor."""
+        factors = [self.tower.power(self.field.absolute(a), k) for a, k in self.pieces(expr)]
+        return reduce(self.tower.mul, factors)
 
     # ---- powers --------------------------------------------------------------------------------------------
 
     def _power(self, base: Any, exponent: Any) -> Fraction:
         if exponent.is_Rational:
-            a = self.convert(base)
             if exponent.q == 1:
-                return self._integer_power(a, int(exponent.p))
-            return self.field.rational_power(a, Rational(int(exponent.p), int(exponent.q)))
+                return self._integer_power(self.convert(base), int(exponent.p))
+            return self.field.power_product(self.pieces(base), Rational(int(exponent.p), int(exponent.q)))
         if base is sympy.S.Exp1:
             return self.field.exp(self.convert(exponent))
         a, e = self.convert(base), self.convert(exponent)
@@ -130,6 +146,8 @@ class Converter:
             self.field.note_factors(a)
             size = self.field.exp(self.tower.mul(e, self.field.log(self.tower.neg(a))))
             return self.tower.mul(self._parity(e), size)
+        if sign is not None and sign.strict:
+            raise GradlineError(f"power {base**exponent} of a negative number: not real; give the exponent as integer")
         return self._opaque_power(a, e)
 
     def _power_of(self, a: Fraction, exponent: Rational) -> Fraction:
@@ -138,9 +156,9 @@ class Converter:
         return self.field.rational_power(a, exponent)
 
     def _integer_power(self, a: Fraction, exponent: int) -> Fraction:
-        size = max(sum(a.num.degrees()), sum(a.den.degrees()), 1) * len(a.num) * len(a.den)
-        if abs(exponent) * size > _LARGEST_POWER and len(a.num) * len(a.den) > 1:
-            raise GradlineError(f"a sum to the power {exponent} in the normal form; expand or name the sum")
+        terms = max(len(a.num), len(a.den))
+        if abs(exponent) > 1 and comb(terms + abs(exponent) - 1, terms - 1) > _MOST_TERMS:
+            raise GradlineError(f"a sum to the power {exponent} in the normal form; name the sum by a symbol")
         return self.tower.power(a, exponent)
 
     def _parity(self, e: Fraction) -> Fraction:
@@ -190,9 +208,7 @@ class Converter:
 
     # ---- functions -----------------------------------------------------------------------------------------
 
-    def opaque_atom(
-        self, name: Any, args: tuple[Fraction, ...], expr: Expr, kind: str = "opaque"
-    ) -> Fraction:
+    def opaque_atom(self, name: Any, args: tuple[Fraction, ...], expr: Expr, kind: str = "opaque") -> Fraction:
         """An atom identified by its function and its arguments, compared as normal forms."""
         for known, others, index in self.opaque:
             if known == name and len(args) == len(others) and all(map(self.tower.equal, args, others)):
@@ -212,6 +228,8 @@ class Converter:
     def lambert(self, x: Expr, *branch: Expr) -> Fraction:
         """``W(x)``; ``W(y*exp(y)) = y`` where ``y >= -1`` is proved."""
         a = self.convert(x)
+        if a.num.is_zero():
+            return self.tower.zero
         if not branch:
             found = self._lambert_inverse(a)
             if found is not None:
@@ -307,8 +325,8 @@ def _atanh(c: Converter, x: Expr) -> Fraction:
 
 _RULES: dict[str, Callable[..., Fraction]] = {
     "exp": lambda c, x: c.field.exp(c.convert(x)),
-    "log": lambda c, x: c.field.log(c.convert(x)),
-    "Abs": lambda c, x: c.field.absolute(c.convert(x)),
+    "log": lambda c, x: c.field.log_product(c.pieces(x)),
+    "Abs": lambda c, x: c.absolute(x),
     "sign": lambda c, x: c.sign(x),
     "Max": lambda c, *args: c.extremum(1, sorted(args, key=sympy.default_sort_key)),
     "Min": lambda c, *args: c.extremum(-1, sorted(args, key=sympy.default_sort_key)),
@@ -375,7 +393,7 @@ def _assume(converter: Converter, condition: SignCondition) -> None:
         sign = signs.of_factor(poly)
         if sign is not None and sign.strict and sign.direction:
             direction *= sign.direction if k % 2 else 1
-        elif k % 2 or condition.relation != ">=":
+        else:
             open_factors.append((poly, k))
     if condition.relation == "!=":
         signs.facts.extend(Fact(f, "!=", f"{tower.to_expr(f)} != 0") for f, k in open_factors if k > 0)

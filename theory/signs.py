@@ -6,7 +6,7 @@ coefficients all have one sign after moving the ranges to ``[0, oo)`` has that s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction as Rational
 from typing import Any
 
@@ -93,9 +93,7 @@ class Signs:
         sign = self.of_factor(poly)
         if sign is not None and sign.strict and sign.direction:
             return True
-        return any(
-            f.relation == "!=" and poly in (f.poly, -f.poly) and self._note(f.text) for f in self.facts
-        )
+        return any(f.relation == "!=" and poly in (f.poly, -f.poly) and self._note(f.text) for f in self.facts)
 
     def of_factor(self, poly: Poly) -> Sign | None:
         """The sign of an irreducible polynomial, or None; proofs are remembered."""
@@ -117,6 +115,10 @@ class Signs:
         """Remember a sign that a rewriting relied on."""
         relation = {1: ">", -1: "<"}[sign.direction] + ("" if sign.strict else "=")
         self._note(f"{self.tower.to_expr(poly)} {relation} 0")
+        used = set(self.tower.variables(poly))
+        for fact in self.facts:
+            if used.intersection(self.tower.variables(fact.poly)):
+                self._note(fact.text)
 
     def _note(self, text: str) -> bool:
         self.used.add(text)
@@ -129,7 +131,7 @@ class Signs:
         if best is not None and best.strict:
             return best
         direct = self._by_coefficients(poly)
-        return direct or best or self._by_radical(poly)
+        return direct or best or self._by_radical(poly) or self._by_discriminant(poly)
 
     def _from_facts(self, poly: Poly) -> Sign | None:
         best: Sign | None = None
@@ -147,11 +149,34 @@ class Signs:
         return any(f.relation == "!=" and poly in (f.poly, -f.poly) for f in self.facts)
 
     def _by_coefficients(self, poly: Poly) -> Sign | None:
+        weak = None
+        for mode in ("low", "high", "both"):
+            sign = self._moved(poly, mode)
+            if sign is not None and sign.strict:
+                return sign
+            weak = weak or sign
+        return weak
+
+    def _moved(self, poly: Poly, mode: str) -> Sign | None:
+        """The sign by coefficients, with atoms that have two bounds moved by one of them or by both."""
         strict_atoms: dict[int, bool] = {}
+        closed = False
         for index in self.tower.variables(poly):
             bound = self.ranges.get(index, Range())
-            if bound.known:
-                poly, strict_atoms[index] = self._to_half_line(poly, index, bound)
+            if not bound.known:
+                continue
+            two = bound.low is not None and bound.high is not None
+            if two and mode == "low":
+                bound = replace(bound, high=None)
+            elif two and mode == "high":
+                bound = replace(bound, low=None)
+            elif two:
+                closed |= not bound.high_strict
+            poly, strict_atoms[index] = self._to_half_line(poly, index, bound)
+        sign = self._one_sign(poly, strict_atoms)
+        return Sign(sign.direction, sign.strict and not closed) if sign is not None else None
+
+    def _one_sign(self, poly: Poly, strict_atoms: dict[int, bool]) -> Sign | None:
         signs = set()
         strict = False
         for monomial, coefficient in self.tower.terms(poly):
@@ -184,9 +209,7 @@ class Signs:
                 bound.low_strict,
             )
         else:
-            return self._to_interval(
-                poly, index, bound.low, bound.high
-            ), bound.low_strict and bound.high_strict
+            return self._to_interval(poly, index, bound.low, bound.high), bound.low_strict and bound.high_strict
         return self._substitute(poly, index, num, self.tower.constant(den)), strict
 
     def _to_interval(self, poly: Poly, index: int, low: Rational, high: Rational) -> Poly:
@@ -221,4 +244,17 @@ class Signs:
                 return Sign(sign.direction, False) if sign else None
             sign = self.of_poly(a if gap.direction > 0 else b)
             return Sign(sign.direction, gap.strict) if sign and sign.direction else None
+        return None
+
+    def _by_discriminant(self, poly: Poly) -> Sign | None:
+        """``a*x**2 + b*x + c`` with ``b**2 < 4*a*c`` has the sign of ``c``."""
+        for index in self.tower.variables(poly):
+            parts = self.tower.coefficients(poly, index)
+            if max(parts) != 2 or 0 not in parts or self.tower.atoms[index].order:
+                continue
+            linear = parts.get(1, self.tower.constant(0))
+            gap = self.of_poly(self.tower.reduce(linear * linear - 4 * parts[2] * parts[0]))
+            sign = self.of_poly(parts[0])
+            if gap is not None and gap.direction < 0 and gap.strict and sign is not None and sign.direction:
+                return Sign(sign.direction)
         return None

@@ -11,18 +11,17 @@ from typing import Any
 
 import sympy
 from sympy import Basic, Expr, Rational, Symbol
+from sympy.core.function import AppliedUndef
 
 from theory.balls import enclose, supported
 from theory.inputs import SignCondition, symbol_range
 from theory.signs import Range
 
-__all__ = ["Point", "decimal_bounds", "generic", "points", "separate"]
+__all__ = ["Point", "decimal_bounds", "generic", "instance", "points", "separate"]
 
 Point = dict[Symbol, Rational]
 
-_OFFSETS = tuple(
-    Fraction(*pair) for pair in ((1, 2), (1, 1), (2, 1), (1, 3), (3, 2), (3, 1), (2, 3), (5, 1), (1, 5))
-)
+_OFFSETS = tuple(Fraction(*pair) for pair in ((1, 2), (1, 1), (2, 1), (1, 3), (3, 2), (3, 1), (2, 3), (5, 1), (1, 5)))
 _INSIDE = tuple(Fraction(*pair) for pair in ((1, 2), (1, 3), (2, 3), (1, 4), (3, 4), (1, 5), (2, 5), (1, 7)))
 _LARGEST = 20_000  # bits of an exponent of two: beyond this a value is no readable witness
 
@@ -44,9 +43,7 @@ def points(symbols: Sequence[Symbol], given: Sequence[SignCondition], count: int
     found = 0
     for attempt in range(20 * count):
         if attempt < 3:
-            point = {
-                s: c[(i + attempt) % len(c)] for i, (s, c) in enumerate(zip(ordered, choices, strict=True))
-            }
+            point = {s: c[(i + attempt) % len(c)] for i, (s, c) in enumerate(zip(ordered, choices, strict=True))}
         else:
             point = {s: random.choice(c) for s, c in zip(ordered, choices, strict=True)}
         if all(_holds(condition, point) for condition in given):
@@ -95,10 +92,7 @@ def _range(symbol: Symbol, given: Sequence[SignCondition]) -> Range:
     for condition in given:
         if condition.relation == "!=" or condition.expr.free_symbols != {symbol}:
             continue
-        if (
-            not condition.expr.is_polynomial(symbol)
-            or (p := sympy.Poly(condition.expr, symbol)).degree() != 1
-        ):
+        if not condition.expr.is_polynomial(symbol) or (p := sympy.Poly(condition.expr, symbol)).degree() != 1:
             continue
         slope, constant = p.all_coeffs()
         if not (slope.is_Rational and constant.is_Rational):
@@ -148,11 +142,26 @@ def decimal_bounds(ball: Any, digits: int = 20) -> tuple[str, str]:
 def _decimal(end: Any, digits: int, rounding: str) -> str:
     mantissa, exponent = (int(part) for part in end.man_exp())
     top, bottom = (mantissa << exponent, 1) if exponent >= 0 else (mantissa, 1 << -exponent)
-    return str(
-        Context(prec=digits, rounding=rounding, Emax=10**6, Emin=-(10**6)).divide(
-            Decimal(top), Decimal(bottom)
+    return str(Context(prec=digits, rounding=rounding, Emax=10**6, Emin=-(10**6)).divide(Decimal(top), Decimal(bottom)))
+
+
+def instance(expr: Expr) -> tuple[Expr, tuple[str, ...]]:
+    """The expression with polynomials for undefined functions: what is false for one of them is no identity."""
+    names = sorted({node.func for node in expr.atoms(AppliedUndef)}, key=str)
+    chosen: dict[Any, Expr] = {}
+    for node in expr.atoms(AppliedUndef):
+        if node.is_nonnegative is not None or node.is_nonzero is not None:
+            return expr, ()
+        position = names.index(node.func)
+        chosen[node] = sympy.Add(
+            Rational(1, 3 + position), *(a**2 + (3 + i + position) * a for i, a in enumerate(node.args))
         )
-    )
+    if not chosen:
+        return expr, ()
+    put = expr.xreplace(chosen)
+    if put.has(sympy.Derivative, sympy.Subs):
+        put = put.doit()
+    return put, tuple(str(name) for name in names)
 
 
 def generic(expr: Expr) -> tuple[Expr, bool]:
@@ -162,7 +171,7 @@ def generic(expr: Expr) -> tuple[Expr, bool]:
     def walk(node: Any) -> Any:
         if not supported(node):
             return names.setdefault(node, Symbol(f"_opaque{len(names)}", real=True))
-        if not node.args:
+        if not node.args or isinstance(node, sympy.Integral):
             return node
         args = [walk(arg) for arg in node.args]
         return node if all(a is b for a, b in zip(args, node.args, strict=True)) else node.func(*args)

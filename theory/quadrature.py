@@ -1,0 +1,97 @@
+"""Rigorous enclosures of definite integrals of analytic integrands; internal to :mod:`theory.balls`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sympy
+from flint import acb, arb
+from sympy import Basic
+
+from theory.errors import GradlineError
+
+__all__ = ["has_enclosure", "integral_ball"]
+
+_EVALUATIONS = 4000  # of the integrand, at most; the enclosure is wide if they do not suffice
+
+Ball = Any
+Evaluate = Callable[[Any, dict[Basic, Ball]], Ball]
+
+
+def has_enclosure(expr: Any, supported: Callable[[Any], bool]) -> bool:
+    """Whether an integral has one variable, two limits and an integrand that can be enclosed."""
+    if len(expr.limits) != 1 or len(expr.limits[0]) != 3:
+        return False
+    variable, low, high = expr.limits[0]
+    nodes = [*sympy.preorder_traversal(low), *sympy.preorder_traversal(high), *sympy.preorder_traversal(expr.function)]
+    return all(_node_supported(node, variable, supported) for node in nodes)
+
+
+def _node_supported(node: Any, variable: Basic, supported: Callable[[Any], bool]) -> bool:
+    if not node.has(variable) or node == variable or node.is_Add or node.is_Mul or node.is_Pow:
+        return supported(node)
+    return type(node).__name__ in _ANALYTIC
+
+
+def integral_ball(expr: Any, known: dict[Basic, Ball], evaluate: Evaluate) -> Ball:
+    """Enclose ``Integral(f, (s, a, b))``: one real variable, ``f`` made of the functions in ``_ANALYTIC``."""
+    if len(expr.limits) != 1 or len(expr.limits[0]) != 3:
+        raise GradlineError(f"enclosure of {expr}: only one variable with two limits; iterate or split it")
+    variable, low, high = expr.limits[0]
+    body = expr.function
+    outer = {key: value for key, value in known.items() if not key.has(variable)}
+
+    def integrand(z: Ball, analytic: bool) -> Ball:
+        return _complex(body, variable, z, analytic, outer, evaluate)
+
+    integrand(acb(evaluate(low, known)), False)  # an unknown function is reported here, not inside the callback
+    result = acb.integral(integrand, evaluate(low, known), evaluate(high, known), eval_limit=_EVALUATIONS)
+    return result.real if result.is_finite() else arb("nan")
+
+
+def _complex(expr: Any, variable: Basic, z: Ball, analytic: bool, known: dict[Basic, Ball], evaluate: Evaluate) -> Ball:
+    if expr == variable:
+        return z
+    if not expr.has(variable):
+        return acb(evaluate(expr, known))
+
+    def inner(arg: Any) -> Ball:
+        return _complex(arg, variable, z, analytic, known, evaluate)
+
+    if expr.is_Add:
+        return sum((inner(arg) for arg in expr.args), acb(0))
+    if expr.is_Mul:
+        product = acb(1)
+        for arg in expr.args:
+            product *= inner(arg)
+        return product
+    if expr.is_Pow and expr.base is not sympy.E:
+        return _complex_power(inner(expr.base), expr.exp, inner, analytic)
+    rule = _ANALYTIC.get(type(expr).__name__)
+    if rule is None:
+        raise GradlineError(
+            f"enclosure of an integral over {type(expr).__name__} in {expr}: no complex ball arithmetic"
+        )
+    return rule(inner(expr.args[-1]), analytic)
+
+
+def _complex_power(base: Ball, exponent: Any, inner: Callable[[Any], Ball], analytic: bool) -> Ball:
+    if exponent.is_Integer:
+        return base ** int(exponent)
+    if exponent == sympy.Rational(1, 2):
+        return base.sqrt(analytic=analytic)
+    if exponent == sympy.Rational(-1, 2):
+        return 1 / base.sqrt(analytic=analytic)
+    return base.pow(inner(exponent), analytic=analytic)
+
+
+_ANALYTIC: dict[str, Callable[[Ball, bool], Ball]] = {
+    "exp": lambda z, _: z.exp(),
+    "log": lambda z, analytic: z.log(analytic=analytic),
+    "sin": lambda z, _: z.sin(),
+    "cos": lambda z, _: z.cos(),
+    "sinh": lambda z, _: z.sinh(),
+    "cosh": lambda z, _: z.cosh(),
+    "tanh": lambda z, _: z.tanh(),
+}
