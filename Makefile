@@ -1,0 +1,42 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: help verify test test-quick check format coverage golden clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "gradline needs Python 3.11 or newer; run: make PYTHON=python3.11"; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	@touch $@
+
+verify: $(STAMP) ## set up, then verify every claim of the theory
+	$(BIN)/gradline verify
+
+test: $(STAMP) ## set up, then run all tests
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+test-quick: $(STAMP) ## the tests without the property tests
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/properties
+
+check: $(STAMP) ## lint, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -p no:cacheprovider theory numerics
+
+format: $(STAMP) ## format and fix what ruff can fix
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+coverage: $(STAMP) ## branch coverage of both packages
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --cov --cov-branch --cov-report=term-missing:skip-covered
+
+clean: ## remove what the other targets made
+	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -1,0 +1,39 @@
+"""Turn the derived theory into kernels, trajectories and evidence.
+
+`compile_kernel` generates NumPy or Torch source, `simulate` integrates a reduced flow, `MatrixModel` is the full model that every
+formula is checked against, `verify` gathers evidence for every claim.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numerics.evidence import Report as Report
+    from numerics.evidence import verify as verify
+    from numerics.integrate import simulate as simulate
+    from numerics.kernels import compile_kernel as compile_kernel
+    from numerics.matrix_model import MatrixModel as MatrixModel
+    from numerics.trajectory import Trajectory as Trajectory
+
+_HOME = {
+    "compile_kernel": "kernels",
+    "simulate": "integrate",
+    "Trajectory": "trajectory",
+    "MatrixModel": "matrix_model",
+    "verify": "evidence",
+    "Report": "evidence",
+}
+
+__all__ = [*_HOME]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'numerics' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(f"numerics.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Numerical evidence for claims: the stated formulas against the full matrix model."""

@@ -1,0 +1,144 @@
+"""Random small cases on which a claim is confronted with the full model: exact values, concrete sizes.
+
+Source: section 2 of the theory (the model); every value is rational, so that formulas are evaluated exactly up to one rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sympy import Integer, Rational, Symbol, oo
+
+from numerics.matrix_model import MatrixModel
+from theory.balls import enclose
+from theory.model import PARAMETERIZATIONS
+from theory.symbols import K, M, N, alpha, b, c_OV, c_QK, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n
+from theory.task import QueryKind, TokenTask
+
+__all__ = ["Case", "draw", "evaluate", "matrix_velocities"]
+
+Array = NDArray[np.float64]
+Circuit = Literal["OV", "QK"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A concrete setting: query kind, finite or infinite noise, parameterization, and a rational value for each symbol."""
+
+    query_kind: QueryKind
+    finite: bool
+    code: str
+    values: Mapping[Symbol, Rational]
+
+    @property
+    def label(self) -> str:
+        """The setting in the words of the claims."""
+        return f"{self.query_kind}, {'N' if self.finite else 'N = oo'}"
+
+    @property
+    def task(self) -> TokenTask:
+        """The task with the sizes of the case."""
+        sizes = (self.values[s] for s in (M, b, K))
+        noise = self.values[N] if self.finite else oo
+        return TokenTask(*sizes, noise, self.values[m], self.values[n], self.query_kind, self.values[gamma])
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Both learning rates."""
+        return {"eta_OV": float(self.values[eta_OV]), "eta_QK": float(self.values[eta_QK])}
+
+    def model(self, code: str | None = None, imbalance: Mapping[Circuit, Any] | None = None) -> MatrixModel:
+        """The full model on the line at the coordinates of the case."""
+        qk, ov = PARAMETERIZATIONS[code or self.code]
+        c = imbalance or {}
+        start = {"mu_OV": float(self.values[mu_OV]), "mu_QK": float(self.values[mu_QK])}
+        return MatrixModel(
+            self.task,
+            qk=qk,
+            ov=ov,
+            start=start,
+            imbalance_qk=float(c.get("QK", 0)),
+            imbalance_ov=float(c.get("OV", 0)),
+        )
+
+    def describe(self) -> str:
+        """The values, for a message."""
+        shown = {s: v for s, v in self.values.items() if self.finite or s != N}
+        return f"{self.code}, {self.label}: " + ", ".join(f"{s}={v}" for s, v in shown.items())
+
+
+def draw(rng: np.random.Generator, query_kind: QueryKind, finite: bool, code: str = "CACO") -> Case:
+    """Draw sizes 2-3 (classes) and 1-3, one or two slots of each kind, and rational rates, scale, coordinates and imbalances.
+
+    Coordinates stay within 2 and away from 0, where a balanced circuit would be stationary.
+    """
+
+    def size(low: int, high: int) -> Integer:
+        return Integer(int(rng.integers(low, high + 1)))
+
+    def rational(low: int, high: int) -> Rational:
+        return Rational(int(rng.integers(low, high + 1)), 10)
+
+    def signed() -> Rational:
+        return rational(1, 20) * (1 if rng.random() < 0.5 else -1)
+
+    values = {
+        M: size(2, 3),
+        b: size(1, 3),
+        K: size(1, 2),
+        N: size(1, 3),
+        m: size(1, 2),
+        n: size(1, 2),
+        gamma: rational(3, 20),
+        eta_OV: rational(1, 30),
+        eta_QK: rational(1, 30),
+        mu_OV: signed(),
+        mu_QK: signed(),
+        c_OV: signed(),
+        c_QK: signed(),
+    }
+    return Case(query_kind, finite, code, values)
+
+
+def evaluate(expression: Any, values: Mapping[Symbol, Rational]) -> float:
+    """Evaluate a formula at rational values by ball arithmetic, rounded once to double precision.
+
+    Raises: ``ValueError`` when the formula has no finite value there.
+    """
+    needed = {s: values[s] for s in expression.free_symbols if s in values}
+    ball = enclose(expression, needed, bits=160)
+    if not ball.is_finite():
+        raise ValueError(f"{expression} has no finite value at {needed}")
+    return float(ball.mid())
+
+
+def with_attention(values: Mapping[Symbol, Rational], expression: Any) -> Any:
+    """Replace ``alpha`` by its definition, for formulas that are stated with it."""
+    from theory.paper.settings import ALPHA
+
+    return expression.xreplace({alpha: ALPHA})
+
+
+def matrix_velocities(net: MatrixModel, rates: Mapping[str, float]) -> dict[Circuit, Array]:
+    """``dW/dt`` of both effective matrices under gradient flow of the trained parameters, by automatic differentiation."""
+    loss = net.loss()
+    named = dict(net.named_parameters())
+    found = torch.autograd.grad(loss, list(named.values()))
+    speed = {name: -rates[f"eta_{name[-2:]}"] * g for (name, _), g in zip(named.items(), found, strict=True)}
+    velocities: dict[Circuit, Array] = {}
+    circuits: tuple[Circuit, ...] = ("OV", "QK")
+    for circuit in circuits:
+        if f"W_{circuit}" in named:
+            velocity = speed[f"W_{circuit}"]
+        else:
+            U, V = named[f"U_{circuit}"], named[f"V_{circuit}"]
+            velocity = speed[f"U_{circuit}"] @ V.T + U @ speed[f"V_{circuit}"].T
+        velocities[circuit] = (velocity * net.embedding).detach().numpy()
+    return velocities
+
+

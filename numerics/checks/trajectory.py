@@ -1,0 +1,129 @@
+"""Trajectory evidence: stated flows and first integrals against the integrated full model.
+
+The full model is integrated with tolerance ``RTOL``; the error budget multiplies it by a margin for the accumulation over
+the trajectory and, for first integrals, by their sensitivity to the coordinates.
+
+Source: sections 4 to 6 of the theory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.integrate import solve_ivp
+from sympy import Rational
+
+from numerics.checks.autograd import Comparison
+from numerics.checks.cases import Array, Case, Circuit, draw, evaluate, with_attention
+from numerics.kernels import compile_kernel
+from numerics.matrix_model import MatrixModel
+from theory.paper.settings import SETTINGS, has_line
+from theory.registry import Claim
+from theory.symbols import K, b, c_OV, gamma, mu_OV, mu_QK
+
+__all__ = ["has_trajectory", "trajectory_comparisons"]
+
+RTOL = 1e-11
+#: Accumulated error of a run of a few hundred steps, per unit of tolerance.
+MARGIN = 1e3
+END = 5.0
+
+
+def has_trajectory(claim: Claim) -> bool:
+    """Whether this evidence applies to a claim."""
+    return claim.subject is not None and claim.subject[0] in ("velocity", "integral")
+
+
+def _times() -> Array:
+    return np.linspace(0.0, END, 6)
+
+
+def _values(case: Case, output: float, query: float) -> dict[Any, Any]:
+    """The values of a case with other coordinates, exact."""
+    return {**case.values, mu_OV: Rational(output), mu_QK: Rational(query)}
+
+
+def _states(net: MatrixModel, case: Case) -> Any:
+    return net.gradient_flow(case.rates, _times(), rtol=RTOL, atol=RTOL)
+
+
+def _velocity(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
+    published = claim.subject[1] == "published"
+    code = "CACO" if published else claim.subject[1]
+    for setting in SETTINGS:
+        for _ in range(repeats if has_line(setting, code) else 0):
+            case = draw(rng, setting.query_kind, setting.finite and not published, code)
+            if published:
+                case = Case(
+                    case.query_kind, False, code, {**case.values, K: case.values[b], gamma: Rational(1)}
+                )
+            yield from _against_prediction(claim, case)
+
+
+def _prediction(claim: Claim, case: Case) -> Array:
+    """The stated flow, integrated from the coordinates of the case."""
+    formulas = []
+    for name in ("mu_OV", "mu_QK"):
+        stated = claim.stated[name] if name in claim.stated else claim.stated[f"{name} [{case.label}]"]
+        fixed = {s: v for s, v in case.values.items() if s not in (mu_OV, mu_QK)}
+        formulas.append(with_attention(case.values, stated).xreplace(fixed))
+    kernel = compile_kernel(formulas, args=[mu_OV, mu_QK])
+    start = [float(case.values[mu_OV]), float(case.values[mu_QK])]
+    times = _times()
+    found = solve_ivp(
+        lambda _t, y: np.array(kernel(y[0], y[1])), (0, END), start, "DOP853", times, rtol=RTOL, atol=RTOL
+    )
+    states: Array = found.y
+    return states
+
+
+def _against_prediction(claim: Claim, case: Case) -> Iterator[Comparison]:
+    run = _states(case.model(), case)
+    predicted = _prediction(claim, case)
+    for name, stated, found in (("mu_OV", predicted[0], run.mu_OV), ("mu_QK", predicted[1], run.mu_QK)):
+        worst = int(np.abs(stated - found).argmax()) if stated.size == found.size else 0
+        bound = MARGIN * RTOL * (1 + float(np.abs(found).max()))
+        yield Comparison(f"{name}(t)", float(stated[worst]), float(found[worst]), bound, case.describe())
+
+
+def _integral(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
+    imbalanced = claim.subject[1] == "imbalanced-ov"
+    codes = ("CAFO", "FAFO") if imbalanced else (claim.subject[1],)
+    for code in codes:
+        for setting in SETTINGS:
+            for _ in range(repeats if has_line(setting, code) else 0):
+                case = draw(rng, setting.query_kind, setting.finite, code)
+                yield from _drift(claim, case, imbalanced)
+
+
+def _formulas(claim: Claim, case: Case, imbalanced: bool) -> Any:
+    """The stated conserved value on the branch of the start."""
+    prefix = f"{case.code}: " if imbalanced else ""
+    signs = []
+    if case.code[2] == "F" and not imbalanced:
+        signs.append(f"mu_OV {'>' if case.values[mu_OV] > 0 else '<'} 0")
+    if case.code[0] == "F":
+        signs.append(f"mu_QK {'>' if case.values[mu_QK] > 0 else '<'} 0")
+    branch = ", ".join(signs)
+    x, y = (claim.stated[f"{prefix}{name} {branch}".strip()] for name in ("x", "y"))
+    return y - claim.stated[f"{prefix}slope [{case.label}]"] * x
+
+
+def _drift(claim: Claim, case: Case, imbalanced: bool) -> Iterator[Comparison]:
+    c: Mapping[Circuit, Any] | None = {"OV": case.values[c_OV]} if imbalanced else None
+    run = _states(case.model(imbalance=c), case)
+    value = _formulas(claim, case, imbalanced)
+    points = [_values(case, o, q) for o, q in zip(run.mu_OV, run.mu_QK, strict=True)]
+    along = np.array([evaluate(value, p) for p in points])
+    slopes = max(abs(evaluate(value.diff(s), p)) for s in (mu_OV, mu_QK) for p in points)
+    size = 1 + float(np.abs([run.mu_OV, run.mu_QK]).max())
+    worst = int(np.abs(along - along[0]).argmax())
+    bound = MARGIN * RTOL * size * (1 + slopes)
+    yield Comparison("y - slope x along the run", float(along[0]), float(along[worst]), bound, case.describe())
+
+
+def trajectory_comparisons(claim: Claim, rng: np.random.Generator, repeats: int = 1) -> Iterator[Comparison]:
+    """Compare a stated flow or first integral with integrated runs of the full model."""
+    yield from (_velocity if claim.subject[0] == "velocity" else _integral)(claim, rng, repeats)
