@@ -1,0 +1,264 @@
+"""Adaptive integration of a reduced flow in logarithmic time, with an exact loss event.
+
+    u = log(1 + t/t_0),    dy/du = (t + t_0) dy/dt,    y = mu,  or  y = log|mu|  for a balanced circuit.
+
+In log time the long tail ``L ~ 1/t`` costs a few steps for each power of ten. A balanced circuit never crosses 0; in ``log|mu|`` its
+growth and decay are linear in ``t``, so that small starts keep their digits and decay is not stiff.
+
+Source: reduced dynamics of arXiv 2608.06776.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import DOP853, LSODA, OdeSolution
+from scipy.optimize import brentq
+
+from theory.errors import GradlineError
+
+__all__ = ["METHODS", "IntegrationError", "Numbers", "Problem", "Solution", "TimeLimitError", "solve"]
+
+Array = NDArray[np.float64]
+Numbers = float | Array
+
+#: Methods whose dense output is as accurate as their steps.
+METHODS: dict[str, Any] = {"DOP853": DOP853, "LSODA": LSODA}
+
+_LARGEST = math.log(1e308)
+_LOWEST = -345.0  # below e^-345 the flow of a balanced circuit is linear in mu to all digits
+
+
+class IntegrationError(GradlineError):
+    """The integration failed, or two integrations disagree; the message names the stage and a remedy."""
+
+
+class TimeLimitError(GradlineError, ValueError):
+    """The time limit came before the target loss; ``loss`` and ``t`` say where."""
+
+    def __init__(self, message: str, loss: float, t: float) -> None:
+        super().__init__(message)
+        self.loss = loss
+        self.t = t
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A reduced flow with numbers.
+
+    ``fields``, (mu_OV, mu_QK) -> (d mu_OV/dt, d mu_QK/dt, loss, attention), for numbers and for arrays; ``start`` (2,);
+    ``balanced``, for each coordinate; ``scale``, the size above which a coordinate counts, for absolute tolerances.
+    """
+
+    fields: Callable[[Any, Any], tuple[Any, Any, Any, Any]]
+    start: tuple[float, float]
+    balanced: tuple[bool, bool]
+    scale: tuple[float, float]
+
+    def unit(self) -> float:
+        """The time ``t_0`` in which the start moves by its scale."""
+        speed = max(abs(float(v)) / s for v, s in zip(self.fields(*self.start)[:2], self.scale, strict=True))
+        return 1.0 / speed
+
+    def from_chart(self, y: Any) -> Array:
+        """Coordinates ``mu`` from ``y``, first axis over coordinates."""
+        return np.stack(
+            [
+                math.copysign(1.0, s) * np.exp(x) if log else np.asarray(x)
+                for x, s, log in zip(y, self.start, self.balanced, strict=True)
+            ]
+        )
+
+    def to_chart(self) -> list[float]:
+        """The start as ``y``."""
+        return [math.log(abs(s)) if log else s for s, log in zip(self.start, self.balanced, strict=True)]
+
+    def loss(self, y: Any) -> float:
+        """The loss at ``y``."""
+        return float(self.fields(*self.from_chart(y))[2])
+
+    def right_side(self, log_unit: float) -> Callable[[float, Any], list[float]]:
+        """``dy/du`` as a function of ``u`` and ``y``."""
+        signs = [math.copysign(1.0, s) for s in self.start]
+        (log_OV, log_QK), fields = self.balanced, self.fields
+
+        def velocity(u: float, y: Any) -> list[float]:
+            mu_OV = signs[0] * math.exp(min(max(y[0], _LOWEST), -_LOWEST)) if log_OV else y[0]
+            mu_QK = signs[1] * math.exp(min(max(y[1], _LOWEST), -_LOWEST)) if log_QK else y[1]
+            d_OV, d_QK, _, _ = fields(mu_OV, mu_QK)
+            pace = math.exp(u + log_unit)
+            return [pace * (d_OV / mu_OV if log_OV else d_OV), pace * (d_QK / mu_QK if log_QK else d_QK)]
+
+        return velocity
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Steps in log time, with a piecewise interpolant; ``t_end`` and ``mu_end`` (2,) are exact steps."""
+
+    problem: Problem
+    unit: float
+    curve: OdeSolution[np.float64]
+    t_end: float
+    mu_end: tuple[float, float]
+    steps: int
+
+    @property
+    def u_end(self) -> float:
+        """End of the run in log time."""
+        return float(self.curve.ts[-1])
+
+    def t_of(self, u: Array) -> Array:
+        """Time ``t`` of log time ``u``."""
+        with np.errstate(over="ignore"):
+            near = self.unit * np.expm1(u)
+        return np.where(u < 1, near, np.exp(u + math.log(self.unit)) - self.unit)
+
+    def mu(self, t: Any) -> Array:
+        """Coordinates at times ``t``; shape (2, *t.shape)."""
+        t = np.asarray(t, dtype=np.float64)
+        u = np.minimum(_log_time(t, self.unit), self.u_end)
+        y = np.asarray(self.curve(u.ravel())).reshape(2, *t.shape)
+        found = self.problem.from_chart(y)
+        end = np.reshape(self.mu_end, (2, *[1] * t.ndim))
+        begin = np.reshape(self.problem.start, (2, *[1] * t.ndim))
+        return np.where(t == 0, begin, np.where(t == self.t_end, end, found))
+
+
+def _log_time(t: Array, unit: float) -> Array:
+    with np.errstate(over="ignore", divide="ignore"):
+        ratio = t / unit
+        return np.where(np.isfinite(ratio), np.log1p(ratio), np.log(t) - math.log(unit))
+
+
+@dataclass(frozen=True)
+class _Stepper:
+    """What each part of a run has in common."""
+
+    problem: Problem
+    velocity: Callable[[float, Any], list[float]]
+    method: str
+    rtol: float
+    atol: tuple[float, float]
+    max_steps: int
+
+    def steps(self, u: float, y: Any, end: float, **options: Any) -> Iterator[Any]:
+        """Yield the solver after each step from ``u`` to ``end``."""
+        solver = METHODS[self.method](
+            self.velocity, u, np.array(y, dtype=np.float64), end, rtol=self.rtol, atol=np.array(self.atol), **options
+        )
+        for _ in range(self.max_steps):
+            message = solver.step()
+            if solver.status == "failed" or not np.isfinite(solver.y).all():
+                raise IntegrationError(
+                    f"integration with {self.method} failed at log time {solver.t:.6g}, state {self._shown(solver.y)}: "
+                    f"{message or 'the state is not finite'}; loosen rtol or start elsewhere"
+                )
+            yield solver
+            if solver.status == "finished":
+                return
+        raise IntegrationError(
+            f"integration with {self.method}: {self.max_steps} steps end at log time {solver.t:.6g} of {end:.6g}, state "
+            f"{self._shown(solver.y)}; raise max_steps, loosen rtol or stop earlier"
+        )
+
+    def _shown(self, y: Any) -> str:
+        return "({:.6g}, {:.6g})".format(*self.problem.from_chart(y))
+
+
+def _cross(stepper: _Stepper, solver: Any, before: Array, target: float) -> tuple[list[float], list[Any], Any]:
+    """Replace the step that crosses the target by steps that end on it: (ends, interpolants, state)."""
+    goal, problem, start, piece = math.log(target), stepper.problem, float(solver.t_old), solver.dense_output()
+
+    def gap(u: float) -> float:
+        return math.log(problem.loss(piece(u))) - goal
+
+    u = float(solver.t)
+    if gap(start) > 0 > gap(u):
+        u = float(brentq(gap, start, u, xtol=1e-300, rtol=8.9e-16))
+    width = 1e-3 * (u - start)
+    slope = (gap(u) - gap(u - width)) / width if width > 0 else 0.0
+    best: tuple[float, list[float], list[Any], Any] = (math.inf, [], [], None)
+    for _ in range(5):
+        ends, pieces, state = [], [], before
+        for last in stepper.steps(start, before, u, first_step=u - start):
+            ends.append(float(last.t))
+            pieces.append(last.dense_output())
+            state = np.array(last.y)
+        left = math.log(problem.loss(state)) - goal
+        if abs(left) < best[0]:
+            best = (abs(left), ends, pieces, state)
+        if abs(left) < 1e-15 or not slope < 0 or u - left / slope <= start:
+            break
+        u -= left / slope
+    return best[1:]
+
+
+def _bound(stop_time: float | None, unit: float) -> float:
+    if stop_time is None:
+        return _LARGEST - math.log(unit)
+    return float(_log_time(np.asarray(stop_time), unit))
+
+
+def solve(
+    problem: Problem,
+    *,
+    loss: float | None,
+    time: float | None,
+    unit: float,
+    method: str = "DOP853",
+    rtol: float = 1e-10,
+    atol: Sequence[float] = (1e-10, 1e-10),
+    max_steps: int = 20_000,
+    progress: Callable[[float], None] | None = None,
+) -> Solution:
+    """Integrate a flow from its start to a loss, a time, or a loss within a time.
+
+    Parameters: ``problem``; ``loss``, the target, below the initial loss; ``time``, the time limit in ``t``; ``unit``, the ``t_0`` of log
+    time; ``method``, a name in `METHODS`; ``rtol``, ``atol``, tolerances of a step in ``y``; ``progress``, called with a fraction.
+
+    Raises: `IntegrationError` where the method fails; `TimeLimitError` where the limit comes before the target.
+    """
+    end = _bound(time, unit)
+    a, b = (float(x) for x in atol)
+    stepper = _Stepper(problem, problem.right_side(math.log(unit)), method, rtol, (a, b), max_steps)
+    state, ends, pieces = np.array(problem.to_chart()), [0.0], []
+    first, steps, crossed = problem.loss(state), 0, False
+    for solver in stepper.steps(0.0, state, end):
+        steps += 1
+        now = problem.loss(solver.y) if loss is not None else math.nan
+        if loss is not None and now <= loss:
+            last_ends, last_pieces, state = _cross(stepper, solver, state, loss)
+            ends, pieces, crossed = ends + last_ends, pieces + last_pieces, True
+            break
+        ends.append(float(solver.t))
+        pieces.append(solver.dense_output())
+        state = np.array(solver.y)
+        if progress is not None:
+            by_time = solver.t / end if time is not None else 0.0
+            by_loss = math.log(now / first) / math.log(loss / first) if loss is not None else 0.0
+            progress(min(1.0, max(by_time, by_loss)))
+    mu_OV, mu_QK = (float(x) for x in problem.from_chart(state))
+    found = Solution(problem, unit, OdeSolution(ends, pieces), time or math.inf, (mu_OV, mu_QK), steps)
+    if loss is None:
+        return found
+    if crossed:
+        t_end = float(found.t_of(np.asarray(found.u_end)))
+        return Solution(problem, unit, found.curve, t_end, found.mu_end, steps)
+    reached = problem.loss(state)
+    if time is None:
+        raise IntegrationError(
+            f"integration to loss {loss:.6g}: at the largest time of double precision, t = 1e308, the loss is {reached:.6g}; "
+            "raise the target"
+        )
+    raise TimeLimitError(
+        f"the time limit t={time:.6g} comes before the loss {loss:.6g}: the loss reached is {reached:.6g}, at t={time:.6g}; "
+        "raise until_time or until_loss",
+        reached,
+        time,
+    )
