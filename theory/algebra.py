@@ -44,7 +44,7 @@ class Atom:
     kind: str
     expr: Expr
     order: int = 0
-    radicand: Poly = None
+    radicand: Any = None
     data: Any = None
 
 
@@ -177,6 +177,12 @@ class Tower:
             key = (*monomial[:index], 0, *monomial[index + 1 :])
             parts.setdefault(int(monomial[index]), {})[key] = coefficient
         return {degree: self.context.from_dict(terms) for degree, terms in parts.items()}
+
+    def linear_parts(self, poly: Poly, index: int) -> tuple[Poly, Poly]:
+        """The coefficients of degree 0 and 1 in one atom."""
+        parts = self.coefficients(poly, index)
+        zero = self.constant(0)
+        return (parts[0] if 0 in parts else zero), (parts[1] if 1 in parts else zero)
 
     def factors(self, a: Fraction) -> tuple[int, int, list[tuple[Poly, int]]]:
         """Content numerator and denominator, and irreducible factors with (possibly negative) multiplicity."""

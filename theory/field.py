@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, roots and absolute values as atoms of a tower, independent where that can be seen.
+"""Exponentials, logarithms and roots as atoms of a tower, independent of each other where that can be seen.
 
 Internal to :mod:`theory.identities`. Every rewriting is an identity of real numbers wherever both sides are
 defined; those that need a sign use a proof from :mod:`theory.signs`, which is recorded.
@@ -6,38 +6,23 @@ defined; those that need a sign use a proof from :mod:`theory.signs`, which is r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction as Rational
 from math import gcd
 from typing import Any
 
 from flint import fmpz
-from sympy import Abs, E, Expr, Integer, Pow, exp, log
+from sympy import E, Integer, Pow, exp, log
 
-from theory.algebra import Atom, Fraction, OutsideDomainError, Poly, Restart, Tower
+from theory.algebra import Atom, Fraction, Poly
+from theory.domain import Domain, Pieces
 from theory.lattice import dependence
-from theory.signs import Range, Sign, Signs
+from theory.signs import Range, Sign
 
-__all__ = ["Field", "Hints", "Pieces"]
-
-Pieces = Sequence[tuple[Fraction, int]]
+__all__ = ["Field"]
 
 _LARGEST_FACTORED = 100  # bits: beyond this an integer is not factored into primes
-
-
-@dataclass
-class Hints:
-    """What earlier attempts of a conversion found out."""
-
-    capacity: int = 16
-    scales: dict[str, int] = field(default_factory=dict)
-    facts: list[tuple[Expr, str]] = field(default_factory=list)
-
-    def refine(self, key: str, factor: int) -> Restart:
-        """Split the exponential or root ``key`` into ``factor`` equal parts from now on."""
-        self.scales[key] = self.scales.get(key, 1) * factor
-        return Restart(key)
 
 
 @dataclass(frozen=True)
@@ -52,153 +37,12 @@ class _Exponent:
 
 
 @dataclass
-class Field:
-    """One conversion: atoms, signs, and the basis of exponents seen so far."""
+class Field(Domain):
+    """The transcendental and algebraic atoms, with the basis of exponents seen so far."""
 
-    tower: Tower
-    signs: Signs
-    hints: Hints
     exponents: list[_Exponent] = field(default_factory=list)
     logs: list[tuple[Poly, int]] = field(default_factory=list)
     roots: list[tuple[Poly, int, int]] = field(default_factory=list)
-    found: list[tuple[Expr, str]] = field(default_factory=list)
-    bound_depth: int = 0
-
-    # ---- splitting on the domain -------------------------------------------------------------------------
-
-    def split(self, pieces: Pieces, strict: bool) -> tuple[Rational, list[tuple[Poly, int]]]:
-        """``a = c * prod(h**k)`` with ``c > 0`` and ``h >= 0``, where ``a >= 0`` (``strict``: ``a > 0``).
-
-        ``a`` is given as a product of powers, so that factors survive the relations between the atoms.
-        """
-        if any(a.num.is_zero() for a, _ in pieces):
-            if strict or any(k < 0 for a, k in pieces if a.num.is_zero()):
-                raise OutsideDomainError("the logarithm or power of an expression that is identically zero")
-            return Rational(0), []
-        top, bottom, factors = self._merged(pieces)
-        parity = 1 if top * bottom > 0 else -1
-        parts: list[tuple[Poly, int]] = []
-        open_parts: list[tuple[Poly, int]] = []
-        certain = True
-        for poly, k in factors:
-            sign = self.signs.of_factor(poly)
-            certain &= strict or k < 0 or (k % 2 == 1 and sign is None) or self.signs.nonzero(poly)
-            if sign is not None and sign.direction:
-                self.note(poly, sign)
-                parity *= sign.direction if k % 2 else 1
-                parts.append((poly if sign.direction > 0 else -poly, k))
-            elif k % 2 == 0:
-                parts.extend((f, k) for f in self.absolute_factors(poly))
-            else:
-                open_parts.append((poly, k))
-        parts.extend(self._settle(open_parts, parity, strict, certain))
-        return Rational(abs(top), abs(bottom)), parts
-
-    def _merged(self, pieces: Pieces) -> tuple[int, int, list[tuple[Poly, int]]]:
-        content = Rational(1)
-        merged: list[tuple[Poly, int]] = []
-        for a, power in pieces:
-            top, bottom, factors = self.tower.factors(a)
-            content *= Rational(top, bottom) ** power
-            for poly, k in factors:
-                for position, (known, have) in enumerate(merged):
-                    if known == poly:
-                        merged[position] = (known, have + k * power)
-                        break
-                else:
-                    merged.append((poly, k * power))
-        return content.numerator, content.denominator, [(poly, k) for poly, k in merged if k]
-
-    def _settle(
-        self, open_parts: list[tuple[Poly, int]], parity: int, strict: bool, certain: bool
-    ) -> Iterator[tuple[Poly, int]]:
-        """The factors of unknown sign and odd multiplicity: their product has the sign ``parity``.
-
-        ``certain``: the other factors do not vanish, so that this holds on the whole domain. Where they may
-        vanish, the root of a negative factor is an imaginary number times zero, and nothing is learned.
-        """
-        if not open_parts:
-            if parity < 0:
-                raise OutsideDomainError("the logarithm or root of an expression that is negative everywhere")
-            return
-        if len(open_parts) == 1:
-            poly, k = open_parts[0]
-            poly = poly if parity > 0 else -poly
-            if certain:
-                self.harvest(poly, ">" if strict or k < 0 else ">=")
-            yield poly, k
-            return
-        product = self.tower.constant(parity)
-        exponent = 1 if sum(k for _, k in open_parts) >= 0 else -1
-        for poly, k in open_parts:
-            product *= poly
-            if k != exponent:
-                for factor in self.absolute_factors(poly):
-                    yield factor, k - exponent
-        yield self.tower.reduce(product), exponent
-
-    def harvest(self, poly: Poly, relation: str) -> None:
-        """Remember what the domain of the expression implies, for the next attempt."""
-        if not self.bound_depth:
-            self.found.append((self.tower.to_expr(poly), relation))
-
-    def note(self, poly: Poly, sign: Sign) -> None:
-        """Record the use of a sign, unless it is one that every atom of its kind has."""
-        index = self.tower.single(poly)
-        if index is None or self.tower.atoms[index].kind == "symbol":
-            self.signs.record(poly, sign)
-
-    # ---- absolute values -----------------------------------------------------------------------------------
-
-    def absolute(self, a: Fraction) -> Fraction:
-        """``Abs(a)``."""
-        if a.num.is_zero():
-            return a
-        top, bottom, factors = self.tower.factors(a)
-        result = self.tower.fraction(abs(top), abs(bottom))
-        for poly, k in factors:
-            if k % 2 == 0:
-                base = Fraction(poly, self.tower.constant(1))
-            else:
-                base = self.tower.one
-                for factor in self.absolute_factors(poly):
-                    base = self.tower.mul(base, Fraction(factor, self.tower.constant(1)))
-            result = self.tower.mul(result, self.tower.power(base, k))
-        return result
-
-    def absolute_factors(self, poly: Poly) -> tuple[Poly, ...]:
-        """Nonnegative factors whose product is ``Abs(poly)`` for an irreducible polynomial."""
-        sign = self.signs.of_factor(poly)
-        if sign is not None and sign.direction:
-            self.note(poly, sign)
-            return (poly if sign.direction > 0 else -poly,)
-        radicand = self.tower.reduce(poly * poly)
-        for index, atom in enumerate(self.tower.atoms):
-            if atom.kind == "abs" and atom.radicand == radicand:
-                return (self.tower.gens[index],)
-        index = self.tower.add_atom(Atom("abs", Abs(self.tower.to_expr(poly)), 2, radicand, poly))
-        self.signs.ranges[index] = Range(low=Rational(0), low_strict=self.signs.nonzero(poly))
-        return (self.tower.gens[index],)
-
-    def sign_of(self, a: Fraction) -> Fraction | None:
-        """``sign(a)`` where ``a`` is proved not to vanish or has a proved sign, else None."""
-        sign = self.signs.of_fraction(a)
-        if sign is not None and (sign.strict or not sign.direction):
-            self.note_factors(a)
-            return self.tower.fraction(sign.direction)
-        if all(self.signs.nonzero(f) for f, _ in a.num.factor()[1]):
-            self.note_factors(a)
-            return self.tower.mul(self.absolute(a), self.tower.power(a, -1))
-        return None
-
-    def note_factors(self, a: Fraction) -> None:
-        """Record the signs of the factors that decide the sign of ``a``."""
-        if a.num.is_zero():
-            return
-        for poly, k in self.tower.factors(a)[2]:
-            sign = self.signs.of_factor(poly)
-            if k % 2 and sign is not None and sign.direction:
-                self.note(poly, sign)
 
     # ---- logarithms ----------------------------------------------------------------------------------------
 
@@ -246,8 +90,7 @@ class Field:
             atom = self.tower.atoms[index]
             if atom.order != 2 or atom.kind != "root":
                 continue
-            parts = self.tower.coefficients(poly, index)
-            a, b = parts.get(0, self.tower.constant(0)), parts.get(1, self.tower.constant(0))
+            a, b = self.tower.linear_parts(poly, index)
             if a.is_zero() or b.is_zero():
                 return None
             norm = self.tower.reduce(a * a - b * b * atom.radicand)
@@ -305,9 +148,8 @@ class Field:
         index = self.tower.single(atom.num)
         if index is None or not a.num.degrees()[index] or a.den.degrees()[index]:
             return None
-        parts = self.tower.coefficients(a.num, index)
-        ratio = self.tower.make(parts.get(1, self.tower.constant(0)), a.den)
-        if max(parts) > 1 or not ratio.num.is_constant() or not ratio.den.is_constant():
+        ratio = self.tower.make(self.tower.linear_parts(a.num, index)[1], a.den)
+        if a.num.degrees()[index] > 1 or not ratio.num.is_constant() or not ratio.den.is_constant():
             return None
         return self.tower.mul(ratio, atom)
 

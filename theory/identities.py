@@ -6,7 +6,7 @@ arithmetic encloses the value away from zero. Everything else is "undecided".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NoReturn
@@ -15,9 +15,10 @@ import sympy
 from sympy import Basic, Expr, Rational, Symbol
 
 from theory.algebra import Fraction, OutsideDomainError
+from theory.converter import Converter
 from theory.errors import GradlineError
 from theory.inputs import SignCondition, check_names, conditions, exact
-from theory.normal_form import Converter, NormalForm, convert
+from theory.normal_form import NormalForm, convert
 from theory.witnesses import Separation, decimal_bounds, generic, instance, mapping, points, separate
 
 __all__ = ["Decision", "NormalForm", "UndecidedError", "compare", "is_zero", "normal_form", "prove_zero"]
@@ -163,7 +164,7 @@ def normal_form(expr: Expr, assumptions: Iterable[Basic] = ()) -> NormalForm:
 
 
 def _used(converter: Converter) -> tuple[str, ...]:
-    return tuple(sorted(converter.field.signs.used))
+    return tuple(sorted(converter.atoms.signs.used))
 
 
 def _check_names(expr: Expr, given: Sequence[SignCondition]) -> None:
@@ -172,7 +173,7 @@ def _check_names(expr: Expr, given: Sequence[SignCondition]) -> None:
         check_names([expr, *(condition.expr for condition in given)])
 
 
-def _separations(expr: Expr, given: Sequence[SignCondition], count: int, bits: Sequence[int]) -> Iterable[Separation]:
+def _separations(expr: Expr, given: Sequence[SignCondition], count: int, bits: Sequence[int]) -> Iterator[Separation]:
     names = expr.free_symbols.union(*(condition.expr.free_symbols for condition in given))
     for point in points(sorted(names, key=lambda s: str(s.name)), given, count):
         found = separate(expr, point, bits)
@@ -221,7 +222,7 @@ def _places(converter: Converter, argument: Fraction) -> list[tuple[Symbol, Expr
     """Where the factors of unknown sign vanish, each solved for a symbol, or None."""
     tower, result = converter.tower, []
     for poly, _ in argument.num.factor()[1]:
-        if converter.field.signs.nonzero(poly):
+        if converter.atoms.signs.nonzero(poly):
             continue
         for index in tower.variables(poly):
             parts = tower.coefficients(poly, index)

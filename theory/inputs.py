@@ -94,7 +94,7 @@ def conditions(assumptions: Iterable[Any]) -> tuple[SignCondition, ...]:
     """Relations such as ``Gt(x, 0)`` as conditions on the sign of a difference."""
     if isinstance(assumptions, Basic):
         raise TypeError(f"expected a sequence of relations as assumptions, got {assumptions}; write ({assumptions},)")
-    result = []
+    result: list[SignCondition] = []
     for relation in assumptions:
         if relation in (True, sympy.true):
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction as Rational
 
-from theory.algebra import Fraction, Tower
+from theory.algebra import Fraction, Poly, Tower
 
 __all__ = ["dependence"]
 
@@ -24,8 +24,8 @@ def dependence(tower: Tower, a: Fraction, basis: Sequence[Fraction]) -> dict[int
     return _solve(rows, target)
 
 
-def _vector(tower: Tower, a: Fraction, common: object) -> _Vector:
-    poly = tower.reduce(a.num * (common // a.den))  # type: ignore[operator]
+def _vector(tower: Tower, a: Fraction, common: Poly) -> _Vector:
+    poly = tower.reduce(a.num * (common // a.den))
     return {monomial: Rational(coefficient) for monomial, coefficient in tower.terms(poly)}
 
 
@@ -57,6 +57,6 @@ def _eliminate(
                 vector[key] = total
             else:
                 vector.pop(key, None)
-        for key, value in how.items():
-            combination[key] = combination.get(key, Rational(0)) - factor * value
+        for position, value in how.items():
+            combination[position] = combination.get(position, Rational(0)) - factor * value
     return vector, combination

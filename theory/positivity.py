@@ -34,7 +34,7 @@ def sign(expr: Expr, assumptions: Iterable[Basic] = ()) -> int | None:
         return None
     if converter.strata:
         return None
-    proof = converter.field.signs.of_fraction(value)
+    proof = converter.atoms.signs.of_fraction(value)
     if proof is None or not proof.strict:
         return None
     return proof.direction

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import sympy
@@ -34,6 +36,34 @@ def _node_supported(node: Any, variable: Basic, supported: Callable[[Any], bool]
     return type(node).__name__ in _ANALYTIC
 
 
+@dataclass(frozen=True)
+class _Integrand:
+    """A function of one complex variable; subexpressions without it are enclosed once, by ``evaluate``."""
+
+    variable: Basic
+    known: dict[Basic, Ball]
+    evaluate: Evaluate
+
+    def __call__(self, expr: Any, z: Ball, analytic: bool) -> Ball:
+        if expr == self.variable:
+            return z
+        if not expr.has(self.variable):
+            return acb(self.evaluate(expr, self.known))
+        parts = (self(arg, z, analytic) for arg in expr.args)
+        if expr.is_Add:
+            return sum(parts, acb(0))
+        if expr.is_Mul:
+            return prod(parts, start=acb(1))
+        if expr.is_Pow and expr.base is not sympy.E:
+            return _complex_power(next(parts), expr.exp, lambda: next(parts), analytic)
+        rule = _ANALYTIC.get(type(expr).__name__)
+        if rule is None:
+            raise GradlineError(
+                f"enclosure of an integral over {type(expr).__name__} in {expr}: no complex ball arithmetic"
+            )
+        return rule(self(expr.args[-1], z, analytic), analytic)
+
+
 def integral_ball(expr: Any, known: dict[Basic, Ball], evaluate: Evaluate) -> Ball:
     """Enclose ``Integral(f, (s, a, b))``: one real variable, ``f`` made of the functions in ``_ANALYTIC``."""
     if len(expr.limits) != 1 or len(expr.limits[0]) != 3:
@@ -41,49 +71,21 @@ def integral_ball(expr: Any, known: dict[Basic, Ball], evaluate: Evaluate) -> Ba
     variable, low, high = expr.limits[0]
     body = expr.function
     outer = {key: value for key, value in known.items() if not key.has(variable)}
-
-    def integrand(z: Ball, analytic: bool) -> Ball:
-        return _complex(body, variable, z, analytic, outer, evaluate)
-
-    integrand(acb(evaluate(low, known)), False)  # an unknown function is reported here, not inside the callback
-    result = acb.integral(integrand, evaluate(low, known), evaluate(high, known), eval_limit=_EVALUATIONS)
+    function = _Integrand(variable, outer, evaluate)
+    start, end = evaluate(low, known), evaluate(high, known)
+    function(body, acb(start), False)  # an unknown function is reported here, not inside the callback
+    result = acb.integral(lambda z, analytic: function(body, z, analytic), start, end, eval_limit=_EVALUATIONS)
     return result.real if result.is_finite() else arb("nan")
 
 
-def _complex(expr: Any, variable: Basic, z: Ball, analytic: bool, known: dict[Basic, Ball], evaluate: Evaluate) -> Ball:
-    if expr == variable:
-        return z
-    if not expr.has(variable):
-        return acb(evaluate(expr, known))
-
-    def inner(arg: Any) -> Ball:
-        return _complex(arg, variable, z, analytic, known, evaluate)
-
-    if expr.is_Add:
-        return sum((inner(arg) for arg in expr.args), acb(0))
-    if expr.is_Mul:
-        product = acb(1)
-        for arg in expr.args:
-            product *= inner(arg)
-        return product
-    if expr.is_Pow and expr.base is not sympy.E:
-        return _complex_power(inner(expr.base), expr.exp, inner, analytic)
-    rule = _ANALYTIC.get(type(expr).__name__)
-    if rule is None:
-        raise GradlineError(
-            f"enclosure of an integral over {type(expr).__name__} in {expr}: no complex ball arithmetic"
-        )
-    return rule(inner(expr.args[-1]), analytic)
-
-
-def _complex_power(base: Ball, exponent: Any, inner: Callable[[Any], Ball], analytic: bool) -> Ball:
+def _complex_power(base: Ball, exponent: Any, power: Callable[[], Ball], analytic: bool) -> Ball:
     if exponent.is_Integer:
         return base ** int(exponent)
     if exponent == sympy.Rational(1, 2):
         return base.sqrt(analytic=analytic)
     if exponent == sympy.Rational(-1, 2):
         return 1 / base.sqrt(analytic=analytic)
-    return base.pow(inner(exponent), analytic=analytic)
+    return base.pow(power(), analytic=analytic)
 
 
 _ANALYTIC: dict[str, Callable[[Ball, bool], Ball]] = {

@@ -232,8 +232,7 @@ class Signs:
             atom: Any = self.tower.atoms[index]
             if atom.order != 2 or atom.kind == "parity":
                 continue
-            parts = self.tower.coefficients(self.tower.reduce(poly), index)
-            a, b = parts.get(0, self.tower.constant(0)), parts.get(1, self.tower.constant(0))
+            a, b = self.tower.linear_parts(self.tower.reduce(poly), index)
             if a.is_zero() or b.is_zero():
                 return None
             gap = self.of_poly(self.tower.reduce(a * a - b * b * atom.radicand))
@@ -252,7 +251,7 @@ class Signs:
             parts = self.tower.coefficients(poly, index)
             if max(parts) != 2 or 0 not in parts or self.tower.atoms[index].order:
                 continue
-            linear = parts.get(1, self.tower.constant(0))
+            _, linear = self.tower.linear_parts(poly, index)
             gap = self.of_poly(self.tower.reduce(linear * linear - 4 * parts[2] * parts[0]))
             sign = self.of_poly(parts[0])
             if gap is not None and gap.direction < 0 and gap.strict and sign is not None and sign.direction:
