@@ -1,0 +1,103 @@
+"""Standalone NumPy source: one ufunc expression per assignment, no warnings where the result is finite."""
+
+from __future__ import annotations
+
+from numerics.backends.printer import Dialect
+
+__all__ = ["DIALECT"]
+
+_HELPERS = {
+    "_inputs": '''\
+def _inputs(*values):
+    """Arrays of one floating-point dtype (integers become float64; plain numbers adapt), and their common shape."""
+    values = [float(v) if type(v) in (bool, int, float) else np.asarray(v) for v in values]
+    dtype = np.result_type(*values)
+    if dtype.kind in "biu":
+        dtype = np.dtype(float)
+    if dtype.kind != "f":
+        raise TypeError(f"expected real numbers or real arrays, got dtype {dtype}")
+    arrays = [np.asarray(v, dtype)[()] for v in values]
+    return arrays, dtype, np.broadcast_shapes(*[np.shape(a) for a in arrays])
+''',
+    "_shaped": '''\
+def _shaped(value, dtype, shape):
+    """A new array of the full shape; a scalar if the shape is ()."""
+    value = np.asarray(value, dtype)
+    return value[()] if value.shape == shape else np.broadcast_to(value, shape).copy()
+''',
+    "_stacked": '''\
+def _stacked(entries, dtype, shape, matrix):
+    """A new array of shape (*shape, *matrix)."""
+    stack = [np.broadcast_to(np.asarray(e, dtype), shape) for e in entries]
+    return np.stack(stack, axis=-1).reshape(*shape, *matrix)
+''',
+    "_sigmoid": '''\
+def _sigmoid(x):
+    """1/(1 + exp(-x)); the exponential cannot overflow and both tails keep their digits."""
+    decay = np.exp(-np.abs(x))
+    return np.where(x < 0, decay, 1.0) / (1.0 + decay)
+''',
+    "_softplus": '''\
+def _softplus(x):
+    """log(1 + exp(x)) without overflow."""
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+''',
+    "_lambertw": '''\
+def _lambertw(x):
+    """The real branch W_0; nan left of -1/e."""
+    w = special.lambertw(x).real.astype(np.asarray(x).dtype)
+    return np.where(x < -np.exp(-1.0), np.nan, w)
+''',
+    "_scaled_ei": '''\
+def _scaled_ei(x):
+    """exp(-x)*Ei(x); beyond 50 by its asymptotic series, whose smallest term is below rounding there."""
+    far = np.abs(x) > 50.0
+    near = np.where(far, 1.0, x)
+    term = total = 1.0 / np.where(far, x, 50.0)
+    for k in range(1, 26):
+        term = term * k / np.where(far, x, 50.0)
+        total = total + term
+    return np.where(far, total, np.exp(-near) * special.expi(near))
+''',
+}
+
+_CALLS = {
+    "pow": "np.power",
+    "sqrt": "np.sqrt",
+    "exp": "np.exp",
+    "expm1": "np.expm1",
+    "log": "np.log",
+    "log1p": "np.log1p",
+    "sigmoid": "_sigmoid",
+    "softplus": "_softplus",
+    "logaddexp": "np.logaddexp",
+    "abs": "np.abs",
+    "sign": "np.sign",
+    "sin": "np.sin",
+    "cos": "np.cos",
+    "tan": "np.tan",
+    "atan": "np.arctan",
+    "sinh": "np.sinh",
+    "cosh": "np.cosh",
+    "tanh": "np.tanh",
+    "asinh": "np.arcsinh",
+    "max": "np.maximum",
+    "min": "np.minimum",
+    "ei": "special.expi",
+    "scaled_ei": "_scaled_ei",
+    "lambertw": "_lambertw",
+    "wrightomega": "special.wrightomega",
+}
+
+DIALECT = Dialect(
+    name="numpy",
+    imports={"np.": "import numpy as np", "special.": "from scipy import special"},
+    calls=_CALLS,
+    helpers=_HELPERS,
+    copy="{}.copy()",
+    defaults="dtype, shape = np.dtype(float), ()",
+    reserved=frozenset(
+        {"np", "special", "float", "bool", "int", "range", "type", "dtype", "shape", "entries", *_HELPERS}
+    ),
+    constant_operand=lambda text, other: text,
+)

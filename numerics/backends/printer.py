@@ -1,0 +1,216 @@
+"""Printing a program as Python source: what all Python backends share.
+
+A backend adds a `Dialect`: how each operation is called, which helpers that needs, how a constant becomes an operand.
+Its helpers `_inputs`, `_shaped` and `_stacked` bring arguments in and results out.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from numerics.ir import Program, UnsupportedError
+
+__all__ = ["Dialect", "Signature", "identifiers", "module"]
+
+_WIDTH = 64
+_INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
+_WORDS = {
+    "add": "total", "sub": "difference", "mul": "product", "div": "ratio", "neg": "negative", "exp": "exponential",
+    "log": "logarithm", "log1p": "logarithm", "sqrt": "root", "pow": "power", "abs": "magnitude",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What the source says of a kernel: its name, parameter names, outputs, title, meaning of parameters, shape of a matrix."""
+
+    name: str
+    symbols: tuple[str, ...]
+    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]
+    title: str
+    notes: tuple[str, ...]
+    shape: tuple[int, ...] | None
+    single: bool
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A backend: its imports (text in use -> statement), function of each operation, helpers by name, how to copy an argument,
+    the dtype and shape without arguments, names it needs for itself, and how a constant becomes an operand."""
+
+    name: str
+    imports: Mapping[str, str]
+    calls: Mapping[str, str]
+    helpers: Mapping[str, str]
+    copy: str
+    defaults: str
+    reserved: frozenset[str]
+    constant_operand: Callable[[str, str], str]
+
+
+def identifiers(symbols: Iterable[str], reserved: frozenset[str]) -> tuple[str, ...]:
+    """Names that are valid, distinct and free, in order: a keyword or library name gets an underscore behind it.
+
+    >>> identifiers(["x", "lambda", "mu_{QK}"], frozenset({"x"}))
+    ('x_', 'lambda_', 'mu_QK')
+    """
+    found: list[str] = []
+    for symbol in symbols:
+        name = re.sub(r"\W+", "_", symbol.replace("{", "").replace("}", "")).strip("_") or "x"
+        name = f"x{name}" if name[0].isdigit() else name
+        while keyword.iskeyword(name) or name in reserved or name in found:
+            name += "_"
+        found.append(name)
+    return tuple(found)
+
+
+def _number(value: Fraction | float | None) -> tuple[str, int]:
+    """Text and binding strength of a constant."""
+    if isinstance(value, Fraction):
+        strength = 2 if value.denominator != 1 else 4
+        return str(value), 0 if value < 0 else strength
+    return repr(value), 0 if (value or 0.0) < 0 else 4
+
+
+class _Body:
+    """Decides which values become variables and prints the rest in place."""
+
+    def __init__(self, program: Program, dialect: Dialect, parameters: Sequence[str], taken: frozenset[str]) -> None:
+        self.program = program
+        self.dialect = dialect
+        self.argument = dict(zip(program.arguments, parameters, strict=True))
+        self.uses = Counter(i for v in program.values for i in v.operands)
+        self.uses.update(program.outputs)
+        self.lines: list[str] = []
+        self.texts: list[tuple[str, int]] = []
+        self.taken = {*taken, *parameters, *program.names.values(), *dialect.reserved}
+
+    def print(self) -> list[str]:
+        for index, value in enumerate(self.program.values):
+            if value.op == "arg":
+                self.texts.append((self.argument[str(value.argument)], 4))
+                continue
+            if value.op == "const":
+                self.texts.append(_number(value.constant))
+                continue
+            text = self._expression(value.op, value.operands)
+            known = self.program.names.get(index)
+            if known is not None or self.uses[index] > 1 or len(text[0]) > _WIDTH:
+                variable = known if known is not None else self._fresh(_WORDS.get(value.op, value.op))
+                self.lines.append(f"{variable} = {text[0]}")
+                text = (variable, 4)
+            self.texts.append(text)
+        return self.lines
+
+    def _fresh(self, word: str) -> str:
+        number = 1
+        while f"{word}_{number}" in self.taken:
+            number += 1
+        self.taken.add(f"{word}_{number}")
+        return f"{word}_{number}"
+
+    def _expression(self, op: str, operands: Sequence[int]) -> tuple[str, int]:
+        texts = [self.texts[i] for i in operands]
+        if op == "neg":
+            return f"-{_wrap(texts[0], 2)}", 0
+        if op in _INFIX:
+            sign, strength = _INFIX[op]
+            left = _wrap(texts[0], strength)
+            right = _wrap(texts[1], strength + (op != "add"))
+            return (f"{left} {sign} {right}" if strength == 1 else f"{left}{sign}{right}"), strength
+        if op not in self.dialect.calls:
+            offered = ", ".join(sorted(self.dialect.calls))
+            raise UnsupportedError(f"printing: the {self.dialect.name} backend has no {op}; it has {offered}")
+        plain = [t[0] for t in texts]
+        constants = [self.program.values[i].op == "const" for i in operands]
+        if any(constants) and not all(constants):
+            other = plain[constants.index(False)]
+            plain = [self.dialect.constant_operand(t, other) if c else t for t, c in zip(plain, constants, strict=True)]
+        return f"{self.dialect.calls[op]}({', '.join(plain)})", 4
+
+
+def _wrap(text: tuple[str, int], least: int) -> str:
+    return text[0] if text[1] >= least else f"({text[0]})"
+
+
+def _needed(names: Iterable[str], helpers: Mapping[str, str]) -> list[str]:
+    """Sources of the helpers by these names and of those they call, the called ones first."""
+    found: list[str] = []
+
+    def need(name: str) -> None:
+        source = helpers.get(name)
+        if source is None or source in found:
+            return
+        for other in helpers:
+            if other != name and re.search(rf"(?<!\w){re.escape(other)}\b", source):
+                need(other)
+        found.append(source)
+
+    for name in names:
+        need(name)
+    return found
+
+
+def _docstring(signature: Signature) -> list[str]:
+    lines = [f'"""{signature.title}', ""]
+    for symbol, parameter, note in zip(signature.symbols, signature.parameters, signature.notes, strict=True):
+        renamed = f" (the symbol {symbol})" if symbol != parameter else ""
+        lines.append(f"{parameter}{renamed}: {note}" if note else f"{parameter}{renamed}: real")
+    kind = "the value of" if signature.single else "the tuple"
+    if signature.shape is not None:
+        kind = "an array of shape (*batch, " + ", ".join(str(n) for n in signature.shape) + "):"
+    lines += ["", "Arguments broadcast against each other; integers become floating point, float32 stays float32."]
+    returned = f"Returns {kind} {', '.join(signature.outputs)}"
+    wrapped = textwrap.wrap(
+        f"{returned}, each of the common shape.", 84, subsequent_indent="    ", break_long_words=False
+    )
+    return [line.rstrip() for line in [*lines, *wrapped, '"""']]
+
+
+def _returned(texts: Sequence[str], signature: Signature) -> list[str]:
+    if signature.shape is not None:
+        rows = ", ".join(str(n) for n in signature.shape)
+        inner = [f"    {t}," for t in texts]
+        return ["entries = [", *inner, "]", f"return _stacked(entries, dtype, shape, ({rows}))"]
+    shaped = [f"_shaped({t}, dtype, shape)" for t in texts]
+    if signature.single:
+        return [f"return {shaped[0]}"]
+    return ["return (", *[f"    {s}," for s in shaped], ")"]
+
+
+def module(program: Program, dialect: Dialect, signature: Signature) -> str:
+    """Print a program as a standalone module with one function.
+
+    Parameters: ``program``; ``dialect``, the backend; ``signature``, what the docstring says.
+    Returns: Python source. Raises: `UnsupportedError` for an operation the backend does not have.
+    """
+    printer = _Body(program, dialect, signature.parameters, frozenset({signature.name}))
+    lines = printer.print()
+    texts = []
+    for position, index in enumerate(program.outputs):
+        repeated = program.values[index].op == "arg" or index in program.outputs[:position]
+        constant = program.values[index].op == "const"
+        text = printer.texts[index][0]
+        texts.append(dialect.copy.format(text) if repeated and not constant else text)
+    names = ", ".join(signature.parameters)
+    if signature.parameters:
+        comma = "," if len(signature.parameters) == 1 else ""
+        lines.insert(0, f"({names}{comma}), dtype, shape = _inputs({names})")
+    else:
+        lines.insert(0, dialect.defaults)
+    used = sorted({dialect.calls[v.op] for v in program.values if v.op in dialect.calls})
+    first = [n for n in ("_inputs",) if signature.parameters]
+    last = "_shaped" if signature.shape is None else "_stacked"
+    helpers = _needed([*first, last, *used], dialect.helpers)
+    inner = [*_docstring(signature), *lines, *_returned(texts, signature)]
+    function = f"def {signature.name}({names}):\n" + "\n".join(f"    {line}" if line else "" for line in inner)
+    code = "\n\n\n".join([*[h.rstrip() for h in helpers], function])
+    imports = "\n".join(s for text, s in dialect.imports.items() if text in code)
+    return f'"""{signature.title}"""\n\n{imports}\n\n\n{code}\n'
