@@ -26,6 +26,7 @@ from numerics.conditions import (
     read_time_name,
     read_times,
 )
+from numerics.charts import Chart
 from numerics.sizes import check_choice, finite_number
 from numerics.solver import METHODS, IntegrationError, Problem, Solution, TimeLimitError, solve
 from numerics.trajectory import Point, Trajectory, TrajectoryBatch
@@ -40,14 +41,13 @@ Progress = Callable[[float, float], None]
 
 #: Largest `error_estimate` a trajectory is returned with, as a multiple of ``rtol``.
 AGREEMENT = 100.0
-#: The tolerance of the trajectory returned, as a fraction of that of the one it is compared with.
-_TIGHTER = 0.01
+#: Tolerances of the steps of both integrations, as fractions of ``rtol``; the tighter one is returned.
+_LOOSE, _TIGHT = 0.1, 0.003
 _POINTS = 257
 
 
 @lru_cache(maxsize=64)
 def _kernel(flow: ReducedFlow) -> Callable[..., tuple[Any, Any, Any, Any]]:
-    a = sympy.Symbol("attention_mass")
     from theory.symbols import alpha
 
     e = [
@@ -76,18 +76,19 @@ class _Run:
     max_steps: int
 
 
-def _scale(flow: ReducedFlow, start: dict[str, float], parameters: dict[str, float]) -> tuple[float, float]:
-    """Size above which each coordinate counts: 1, or less where a small imbalance makes small values grow."""
-    sizes = []
+def _charts(flow: ReducedFlow, start: dict[str, float], parameters: dict[str, float]) -> tuple[Chart, Chart]:
+    charts = []
     for circuit, coordinate in COORDINATES.items():
-        imbalance = flow.model.imbalance(circuit)
-        size = 1.0
-        if imbalance != 0:
+        if flow.model.form(circuit) == "collapsed":
+            chart = Chart("collapsed")
+        elif flow.model.is_balanced(circuit):
+            chart = Chart("balanced", sign=math.copysign(1.0, start[coordinate.name]))
+        else:
             numbers = {s: sympy.Float(parameters[s.name], 20) for s in flow.parameters}
-            sigma = flow.definitions[f"sigma_{circuit}"]
-            size = min(1.0, math.hypot(abs(float((imbalance / (2 * sigma)).xreplace(numbers))), start[coordinate.name]))
-        sizes.append(size)
-    return sizes[0], sizes[1]
+            width = flow.model.imbalance(circuit) / (2 * flow.definitions[f"sigma_{circuit}"])
+            chart = Chart("imbalanced", width=abs(float(width.xreplace(numbers))))
+        charts.append(chart)
+    return charts[0], charts[1]
 
 
 def _problem(flow: ReducedFlow, parameters: dict[str, float], start: dict[str, float]) -> Problem:
@@ -96,19 +97,15 @@ def _problem(flow: ReducedFlow, parameters: dict[str, float], start: dict[str, f
     def fields(mu_OV: Any, mu_QK: Any) -> tuple[Any, Any, Any, Any]:
         return kernel(mu_OV, mu_QK, *values)
 
-    scale = _scale(flow, start, parameters)
-    balanced = [flow.model.is_balanced(c) for c in COORDINATES]
     begin = start["mu_OV"], start["mu_QK"]
-    scale = tuple(abs(s) if log else z for s, log, z in zip(begin, balanced, scale, strict=True))
-    problem = Problem(fields, begin, (balanced[0], balanced[1]), scale)
+    problem = Problem(fields, begin, _charts(flow, start, parameters))
     with np.errstate(all="ignore"):
         found = [float(x) for x in fields(*begin)]
+    shown = f"start mu_OV={begin[0]!r}, mu_QK={begin[1]!r}"
     if not np.isfinite(found).all():
-        raise ValueError(f"start {begin}: velocity and loss are not finite there; expected a smaller start")
+        raise ValueError(f"{shown}: velocity and loss are not finite there; expected a start closer to 0")
     if found[0] == 0 == found[1]:
-        raise ValueError(
-            f"start {begin}: stationary in double precision, both velocities are 0; expected a start that moves"
-        )
+        raise ValueError(f"{shown}: stationary in double precision, both velocities are 0; expected a start that moves")
     return problem
 
 
@@ -119,7 +116,7 @@ def _check_target(run: _Run) -> None:
     first = float(run.problem.fields(*run.problem.start)[2])
     if run.stop.loss >= first:
         raise ValueError(f"until_loss={run.stop.loss!r}: expected a loss below the initial one, {first!r}")
-    if run.problem.balanced[0] and run.problem.start[0] < 0:
+    if run.problem.charts[0].kind == "balanced" and run.problem.start[0] < 0:
         least = float(run.problem.fields(0.0, run.problem.start[1])[2])
         if run.stop.loss <= least:
             raise ValueError(
@@ -128,9 +125,8 @@ def _check_target(run: _Run) -> None:
 
 
 def _integrate(run: _Run, rtol: float, unit: float, progress: Callable[[float], None] | None) -> Solution:
-    pairs = zip(run.problem.scale, run.problem.balanced, strict=True)
-    factor = rtol / run.rtol
-    atol = [run.atol * factor if run.atol is not None else rtol * (1.0 if log else s) for s, log in pairs]
+    given = None if run.atol is None else run.atol * rtol / run.rtol
+    atol = [chart.tolerance(rtol) if given is None else given for chart in run.problem.charts]
     with np.errstate(all="ignore"):
         return solve(
             run.problem,
@@ -168,15 +164,15 @@ def _agreeing(run: _Run, progress: Callable[[float], None] | None) -> tuple[Solu
     """Integrate twice, with different tolerances and log times; return the tighter one, its grid and the deviation."""
     unit = run.problem.unit()
     halves = [None, None] if progress is None else [lambda x: progress(x / 3), lambda x: progress((1 + 2 * x) / 3)]
-    loose = _integrate(run, run.rtol, unit / math.e, halves[0])
-    tight = _integrate(run, run.rtol * _TIGHTER, unit, halves[1])
+    loose = _integrate(run, run.rtol * _LOOSE, unit / math.e, halves[0])
+    tight = _integrate(run, run.rtol * _TIGHT, unit, halves[1])
     grid = _grid(tight, run.time)
     times = grid if run.times is None else np.union1d(grid, run.times)
     error = _deviation(tight, loose, times)
     if not error <= AGREEMENT * run.rtol:
         raise IntegrationError(
-            f"integration with {run.method}: two runs, with rtol={run.rtol:.3g} and {run.rtol * _TIGHTER:.3g}, differ by {error:.3g}, more than "
-            f"{AGREEMENT:g} rtol = {AGREEMENT * run.rtol:.3g}; lower rtol or choose a start further from a stationary point"
+            f"integration with {run.method}: two runs with different tolerances differ by {error:.3g}, more than "
+            f"{AGREEMENT:g} rtol = {AGREEMENT * run.rtol:.3g}; change rtol, or start further from a stationary point"
         )
     return tight, grid, error
 
@@ -296,10 +292,7 @@ def simulate(
     options = {"time": time, "times": times, "rtol": rtol, "atol": atol, "method": method, "max_steps": max_steps}
     make = _settings(flow, until_loss, until_time, options)
     shape, settings = _spread(parameters, start)
-    if shape == ():
-        runs = [make(parameters, start)]
-    else:
-        runs = [make(*setting) for setting in settings]
+    runs = [make(parameters, start)] if shape == () else [make(*setting) for setting in settings]
     for run in runs:
         _check_target(run)
     done = []

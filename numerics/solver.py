@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.integrate import DOP853, LSODA, OdeSolution
 from scipy.optimize import brentq
 
+from numerics.charts import Chart
 from theory.errors import GradlineError
 
 __all__ = ["METHODS", "IntegrationError", "Numbers", "Problem", "Solution", "TimeLimitError", "solve"]
@@ -31,7 +32,6 @@ Numbers = float | Array
 METHODS: dict[str, Any] = {"DOP853": DOP853, "LSODA": LSODA}
 
 _LARGEST = math.log(1e308)
-_LOWEST = -345.0  # below e^-345 the flow of a balanced circuit is linear in mu to all digits
 
 
 class IntegrationError(GradlineError):
@@ -52,49 +52,43 @@ class Problem:
     """A reduced flow with numbers.
 
     ``fields``, (mu_OV, mu_QK) -> (d mu_OV/dt, d mu_QK/dt, loss, attention), for numbers and for arrays; ``start`` (2,);
-    ``balanced``, for each coordinate; ``scale``, the size above which a coordinate counts, for absolute tolerances.
+    ``charts``, the coordinate in which each circuit is integrated.
     """
 
     fields: Callable[[Any, Any], tuple[Any, Any, Any, Any]]
     start: tuple[float, float]
-    balanced: tuple[bool, bool]
-    scale: tuple[float, float]
-
-    def unit(self) -> float:
-        """The time ``t_0`` in which the start moves by its scale."""
-        speed = max(abs(float(v)) / s for v, s in zip(self.fields(*self.start)[:2], self.scale, strict=True))
-        return 1.0 / speed
-
-    def from_chart(self, y: Any) -> Array:
-        """Coordinates ``mu`` from ``y``, first axis over coordinates."""
-        return np.stack(
-            [
-                math.copysign(1.0, s) * np.exp(x) if log else np.asarray(x)
-                for x, s, log in zip(y, self.start, self.balanced, strict=True)
-            ]
-        )
+    charts: tuple[Chart, Chart]
 
     def to_chart(self) -> list[float]:
         """The start as ``y``."""
-        return [math.log(abs(s)) if log else s for s, log in zip(self.start, self.balanced, strict=True)]
+        return [chart.y(mu) for chart, mu in zip(self.charts, self.start, strict=True)]
+
+    def from_chart(self, y: Any) -> Array:
+        """Coordinates ``mu`` of ``y``, first axis over circuits."""
+        return np.stack([np.asarray(chart.mu(x)) for chart, x in zip(self.charts, y, strict=True)])
 
     def loss(self, y: Any) -> float:
         """The loss at ``y``."""
         return float(self.fields(*self.from_chart(y))[2])
 
     def right_side(self, log_unit: float) -> Callable[[float, Any], list[float]]:
-        """``dy/du`` as a function of ``u`` and ``y``."""
-        signs = [math.copysign(1.0, s) for s in self.start]
-        (log_OV, log_QK), fields = self.balanced, self.fields
+        """``dy/du`` as a function of ``u`` and ``y``, for ``log_unit = log t_0``."""
+        fields, (chart_OV, chart_QK) = self.fields, self.charts
 
         def velocity(u: float, y: Any) -> list[float]:
-            mu_OV = signs[0] * math.exp(min(max(y[0], _LOWEST), -_LOWEST)) if log_OV else y[0]
-            mu_QK = signs[1] * math.exp(min(max(y[1], _LOWEST), -_LOWEST)) if log_QK else y[1]
+            mu_OV, slope_OV = chart_OV.point(y[0])
+            mu_QK, slope_QK = chart_QK.point(y[1])
             d_OV, d_QK, _, _ = fields(mu_OV, mu_QK)
             pace = math.exp(u + log_unit)
-            return [pace * (d_OV / mu_OV if log_OV else d_OV), pace * (d_QK / mu_QK if log_QK else d_QK)]
+            return [pace * d_OV / slope_OV, pace * d_QK / slope_QK]
 
         return velocity
+
+    def unit(self) -> float:
+        """The time ``t_0`` in which ``y`` would change by 1 at the pace of the start."""
+        with np.errstate(over="ignore"):
+            speed = max(abs(float(v)) for v in self.right_side(0.0)(0.0, self.to_chart()))
+        return 1.0 / speed
 
 
 @dataclass(frozen=True)
@@ -171,32 +165,39 @@ class _Stepper:
         return "({:.6g}, {:.6g})".format(*self.problem.from_chart(y))
 
 
-def _cross(stepper: _Stepper, solver: Any, before: Array, target: float) -> tuple[list[float], list[Any], Any]:
-    """Replace the step that crosses the target by steps that end on it: (ends, interpolants, state)."""
-    goal, problem, start, piece = math.log(target), stepper.problem, float(solver.t_old), solver.dense_output()
+def _polish(stepper: _Stepper, u: float, y: Array, goal: float) -> Array:
+    """Move a state along the flow onto the target by less than the spacing of log time."""
+    pace = np.array(stepper.velocity(u, y))
+    for _ in range(3):
+        gap = math.log(stepper.problem.loss(y)) - goal
+        probe = 1e-6 / max(1.0, float(np.abs(pace).max()))
+        slope = (math.log(stepper.problem.loss(y + probe * pace)) - goal - gap) / probe
+        if gap == 0 or not slope < 0:
+            return y
+        y = y - gap / slope * pace
+    return y
+
+
+def _cross(stepper: _Stepper, solver: Any, before: Array, target: float) -> tuple[list[float], list[Any], Array]:
+    """Replace the step that crosses the target by steps that end on it: ends, interpolants, and the state there."""
+    goal, start, piece = math.log(target), float(solver.t_old), solver.dense_output()
 
     def gap(u: float) -> float:
-        return math.log(problem.loss(piece(u))) - goal
+        return math.log(stepper.problem.loss(piece(u))) - goal
 
     u = float(solver.t)
     if gap(start) > 0 > gap(u):
         u = float(brentq(gap, start, u, xtol=1e-300, rtol=8.9e-16))
-    width = 1e-3 * (u - start)
-    slope = (gap(u) - gap(u - width)) / width if width > 0 else 0.0
-    best: tuple[float, list[float], list[Any], Any] = (math.inf, [], [], None)
-    for _ in range(5):
-        ends, pieces, state = [], [], before
-        for last in stepper.steps(start, before, u, first_step=u - start):
-            ends.append(float(last.t))
-            pieces.append(last.dense_output())
-            state = np.array(last.y)
-        left = math.log(problem.loss(state)) - goal
-        if abs(left) < best[0]:
-            best = (abs(left), ends, pieces, state)
-        if abs(left) < 1e-15 or not slope < 0 or u - left / slope <= start:
-            break
-        u -= left / slope
-    return best[1:]
+    if u <= start:
+        u = math.nextafter(start, math.inf)
+    ends: list[float] = []
+    pieces: list[Any] = []
+    state = before
+    for last in stepper.steps(start, before, u, first_step=u - start):
+        ends.append(float(last.t))
+        pieces.append(last.dense_output())
+        state = np.array(last.y)
+    return ends, pieces, _polish(stepper, u, state, goal)
 
 
 def _bound(stop_time: float | None, unit: float) -> float:
