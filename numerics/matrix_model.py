@@ -39,8 +39,7 @@ def _width(circuit: str, width: int | None, rank: int) -> int:
         return rank
     if isinstance(width, bool) or not isinstance(width, int) or width < rank:
         raise ValueError(
-            f"width_{circuit.lower()}={width!r}: expected an integer of at least "
-            f"{rank}, the rank of E_{circuit}"
+            f"width_{circuit.lower()}={width!r}: expected an integer of at least {rank}, the rank of E_{circuit}"
         )
     return width
 
@@ -61,9 +60,7 @@ def _start(circuit: str, kind: str, start: Mapping[str, Any], imbalance: float) 
         raise ValueError(f"start has no {name}: a balanced factorized circuit needs a start other than 0")
     mu = finite_number(name, start.get(name, 0.0))
     if balanced and mu == 0:
-        raise ValueError(
-            f"{name}=0 is stationary for a balanced factorized circuit: expected a start other than 0"
-        )
+        raise ValueError(f"{name}=0 is stationary for a balanced factorized circuit: expected a start other than 0")
     return mu
 
 
@@ -173,9 +170,7 @@ class MatrixModel(nn.Module):
                 raise ValueError(f"{name} has an entry that is not finite: expected finite numbers")
             frozen = tensor[-1] if name.startswith("V") else tensor[:, -1]
             if self.sizes.zero_noise and not name.startswith("U") and frozen.any():
-                raise ValueError(
-                    f"{name} is not 0 on the noise token: with noise=oo its embedding is zero and frozen"
-                )
+                raise ValueError(f"{name} is not 0 on the noise token: with noise=oo its embedding is zero and frozen")
             new[name] = tensor
         with torch.no_grad():
             for name, tensor in new.items():
@@ -239,10 +234,7 @@ class MatrixModel(nn.Module):
 
     def _line_parts(self) -> list[tuple[float, float, float]]:
         matrices = (W.detach().numpy() for W in self.matrices().values())
-        return [
-            line_part(W, E)
-            for W, E in zip(matrices, (self._directions.E_OV, self._directions.E_QK), strict=True)
-        ]
+        return [line_part(W, E) for W, E in zip(matrices, (self._directions.E_OV, self._directions.E_QK), strict=True)]
 
     def coordinates(self) -> dict[str, float]:
         """Return the projections ``mu = <W, E>/<E, E>`` as ``{"mu_OV": ..., "mu_QK": ...}``."""

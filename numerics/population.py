@@ -67,9 +67,7 @@ def _multisets(kinds: int, slots: int) -> tuple[NDArray[np.float64], NDArray[np.
         np.add.at(counts[row], list(draw), 1.0)
     sequences = kinds**slots
     orders = math.factorial(slots)
-    weights = [
-        (orders // math.prod(math.factorial(int(count)) for count in row)) / sequences for row in counts
-    ]
+    weights = [(orders // math.prod(math.factorial(int(count)) for count in row)) / sequences for row in counts]
     return counts, np.array(weights)
 
 

@@ -109,17 +109,13 @@ def check_names(what: str, given: Mapping[Any, Any], allowed: Collection[str]) -
     for name in named:
         if name not in allowed:
             near = get_close_matches(name, allowed, 1, 0.0)[0]
-            raise ValueError(
-                f"unknown name {name!r} in {what}: expected {', '.join(allowed)}; did you mean {near!r}?"
-            )
+            raise ValueError(f"unknown name {name!r} in {what}: expected {', '.join(allowed)}; did you mean {near!r}?")
     return named
 
 
 def _integer(name: str, value: Any, least: int) -> int:
     if getattr(value, "free_symbols", None):
-        raise ValueError(
-            f"{name}={value}: the matrix model needs a concrete size, an integer of at least {least}"
-        )
+        raise ValueError(f"{name}={value}: the matrix model needs a concrete size, an integer of at least {least}")
     number = finite_number(name, value)
     if number != int(number) or number < least:
         raise ValueError(f"{name}={value}: expected an integer of at least {least}")

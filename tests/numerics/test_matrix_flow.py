@@ -67,7 +67,7 @@ def published(
         ]
 
     start = [run.mu_OV[0], run.mu_QK[0]]
-    found = solve_ivp(velocity, (0, run.t[-1]), start, "DOP853", t_eval=[run.t[-1]], rtol=1e-13, atol=1e-14)
+    found = solve_ivp(velocity, (0, run.t[-1]), start, "DOP853", t_eval=[run.t[-1]], rtol=1e-12, atol=1e-13)
     return found.y[:, -1]
 
 
@@ -114,6 +114,8 @@ def test_reduced_equations_hold_to_loss_1e_3(name: str, qk: str, ov: str) -> Non
     allowed = AGREEMENT + max(run.distance_OV[-1], run.distance_QK[-1]) ** 2
     assert np.abs(end(run) - published(net, run, RATES)).max() < allowed < 1e-6
     assert np.abs(end(run) - published(net, run, RATES, factor=2)).max() > 1e-3
+    if qk == "collapsed":
+        assert max(run.distance_OV.max(), run.distance_QK.max()) < CONSERVED
     assert (np.diff(run.loss) < 0).all()
     assert (np.diff(run.attention) > 0).all()
 
@@ -132,22 +134,26 @@ def test_imbalanced_circuits_with_wide_factors(name: str, start: dict[str, float
 
 @pytest.mark.parametrize("name", list(TASKS))
 @pytest.mark.parametrize("ov", ["collapsed", "factorized"])
-@pytest.mark.parametrize(("v", "q"), [(0.1, 0.2), (0.3, -0.7)])
-def test_collapsed_query_key_stays_on_the_line(name: str, ov: str, v: float, q: float) -> None:
-    net = MatrixModel(TASKS[name], "collapsed", ov, {"mu_OV": v, "mu_QK": q})
+def test_collapsed_query_key_stays_on_the_line_from_below(name: str, ov: str) -> None:
+    net = MatrixModel(TASKS[name], "collapsed", ov, {"mu_OV": 0.3, "mu_QK": -0.7})
     run = net.gradient_flow(RATES, until_loss=1e-2)
     assert max(run.distance_OV.max(), run.distance_QK.max()) < CONSERVED
-    twin = net.W_QK.detach().clone()
-    twin[0, 0] += 1e-6
-    net.set_matrices(W_QK=twin)
-    moved = net.gradient_flow(RATES, until_loss=1e-2)
-    assert moved.distance_QK.min() > 1e-8
 
 
-@pytest.mark.parametrize(("name", "qk", "ov"), LINES)
+def test_twin_a_start_beside_the_line_is_seen() -> None:
+    net = MatrixModel(TASKS["shared"], start={"mu_OV": 0.1, "mu_QK": 0.2})
+    moved = net.W_QK.detach().clone()
+    moved[0, 0] += 1e-6
+    net.set_matrices(W_QK=moved)
+    run = net.gradient_flow(RATES, until_loss=1e-2)
+    assert run.distance_QK.min() > 1e-8
+    assert run.distance_OV[-1] > 1e-10
+
+
+@pytest.mark.parametrize(("name", "qk", "ov"), [line for line in LINES if line[1] == "factorized"])
 def test_distance_from_the_line_is_amplified_rounding(name: str, qk: str, ov: str) -> None:
     net = MatrixModel(TASKS[name], qk, ov, {"mu_OV": 0.1, "mu_QK": 0.2})
-    run = net.gradient_flow(RATES, until_loss=1e-2)
+    run = net.gradient_flow(RATES, until_loss=5e-2)
     growth = sideways_growth(net, RATES, run.t[-1])
     # The velocity on the line is along the line, so what is off it is rounding: 1e-16 of entries up to 10, in
     # about 50 steps; that of the start grows by the linearized flow.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -285,12 +286,28 @@ def test_start_of_a_wrong_type(start: Any) -> None:
 
 @pytest.mark.parametrize(("field", "letter"), [("classes", "M"), ("noise", "N"), ("noise_slots", "n")])
 def test_symbolic_sizes_are_named(field: str, letter: str) -> None:
-    sizes = {"classes": 2, "block": 1, "queries": 1, "noise": 1, "informative_slots": 1, "noise_slots": 1}
-    del sizes[field]
+    sizes = {name: size for name, size in SIZES.items() if name != field}
     with pytest.raises(ValueError, match=f"{field}={letter}: the matrix model needs a concrete size"):
         MatrixModel(TokenTask(**sizes))
     with pytest.raises(ValueError, match="score_scale=gamma"):
         MatrixModel(TokenTask(2, 1, 1, 1, 1, 1, score_scale=symbols.gamma))
+
+
+SIZES = {"classes": 2, "block": 1, "queries": 1, "noise": 1, "informative_slots": 1, "noise_slots": 1}
+
+
+def test_any_object_with_sizes_is_a_task() -> None:
+    plain = SimpleNamespace(**SIZES, query_kind="shared", score_scale=0.5)
+    assert MatrixModel(plain).loss().item() == MatrixModel(TokenTask(**SIZES)).loss().item()
+    for field, value, message in (
+        ("block", 1.5, "block=1.5: expected an integer of at least 1"),
+        ("classes", 1, "classes=1: expected an integer of at least 2"),
+        ("query_kind", "per-class", "did you mean 'per_class'"),
+        ("score_scale", -1, "score_scale=-1: expected a finite number above 0"),
+    ):
+        wrong = SimpleNamespace(**{**vars(plain), field: value})
+        with pytest.raises(ValueError, match=message):
+            MatrixModel(wrong)
 
 
 @pytest.mark.parametrize(
