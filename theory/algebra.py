@@ -17,6 +17,9 @@ from theory.errors import GradlineError
 
 __all__ = ["Atom", "Fraction", "OutsideDomainError", "Restart", "Tower"]
 
+_LARGEST_FACTORED = 150  # terms or total degree: beyond this a polynomial is not factored
+_MOST_TERMS = 50_000
+
 #: A polynomial with integer coefficients (flint is untyped).
 Poly = Any
 
@@ -87,6 +90,8 @@ class Tower:
             raise OutsideDomainError("a denominator of the expression is identically zero; check the divisions in it")
         if num.is_zero():
             return Fraction(num, self.constant(1))
+        if len(num) + len(den) > _MOST_TERMS:
+            raise GradlineError(f"a normal form of more than {_MOST_TERMS} terms; name subexpressions by symbols")
         common = num.gcd(den)
         if not common.is_one():
             num, den = num // common, den // common
@@ -182,14 +187,23 @@ class Tower:
         """The coefficients of degree 0 and 1 in one atom."""
         parts = self.coefficients(poly, index)
         zero = self.constant(0)
-        return (parts[0] if 0 in parts else zero), (parts[1] if 1 in parts else zero)
+        return parts.get(0) or zero, parts.get(1) or zero
 
     def factors(self, a: Fraction) -> tuple[int, int, list[tuple[Poly, int]]]:
         """Content numerator and denominator, and irreducible factors with (possibly negative) multiplicity."""
-        top, factors = a.num.factor()
-        bottom, below = a.den.factor()
-        pairs = [(f, int(k)) for f, k in factors] + [(f, -int(k)) for f, k in below]
-        return int(top), int(bottom), pairs
+        top, above = self._factor(a.num)
+        bottom, below = self._factor(a.den)
+        return top, bottom, above + [(f, -k) for f, k in below]
+
+    def _factor(self, poly: Poly) -> tuple[int, list[tuple[Poly, int]]]:
+        """Content and irreducible factors; a very large polynomial stays whole."""
+        if poly.is_constant():
+            return int(poly.leading_coefficient()), []
+        if len(poly) > _LARGEST_FACTORED or poly.total_degree() > _LARGEST_FACTORED:
+            content = self.content(poly) * (1 if poly.leading_coefficient() > 0 else -1)
+            return content, [(poly // self.constant(content), 1)]
+        content, factors = poly.factor()
+        return int(content), [(f, int(k)) for f, k in factors]
 
     def content(self, poly: Poly) -> int:
         """The greatest common divisor of the coefficients."""

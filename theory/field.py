@@ -25,6 +25,9 @@ __all__ = ["Field"]
 _LARGEST_FACTORED = 100  # bits: beyond this an integer is not factored into primes
 
 
+_LONGEST_CONJUGATE = 20  # terms of the argument of a logarithm that is compared with its conjugate
+
+
 @dataclass(frozen=True)
 class _Exponent:
     """A basis element of the exponents: ``exp(exponent)`` is the atom to the power ``scale``, or a known value."""
@@ -86,6 +89,8 @@ class Field(Domain):
 
     def _log_conjugate(self, poly: Poly) -> Fraction | None:
         """``log(a - b*s) = log(a**2 - b**2*p) - log(a + b*s)``, ``s = sqrt(p)``: keeps one of the two."""
+        if len(poly) > _LONGEST_CONJUGATE:
+            return None
         for index in reversed(self.tower.variables(poly)):
             atom = self.tower.atoms[index]
             if atom.order != 2 or atom.kind != "root":

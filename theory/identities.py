@@ -18,7 +18,7 @@ from theory.algebra import Fraction, OutsideDomainError
 from theory.converter import Converter
 from theory.errors import GradlineError
 from theory.inputs import SignCondition, check_names, conditions, exact
-from theory.normal_form import NormalForm, convert
+from theory.normal_form import NormalForm, convert, convert_checked
 from theory.witnesses import Separation, decimal_bounds, generic, instance, mapping, points, separate
 
 __all__ = ["Decision", "NormalForm", "UndecidedError", "compare", "is_zero", "normal_form", "prove_zero"]
@@ -75,9 +75,9 @@ def prove_zero(expr: Expr, assumptions: Iterable[Basic] = ()) -> Decision:
     >>> prove_zero((M - 1) ** n - M**n + 1).answer
     'different'
     """
-    expr = exact(expr)
-    given = conditions(assumptions)
-    _check_names(expr, given)
+    expr, given = exact(expr), conditions(assumptions)
+    if given:
+        check_names([expr, *(condition.expr for condition in given)])
     probe, replaced = generic(instance(expr)[0])
     inside = False
     for found in _separations(probe, given, _FIRST_POINTS, _FIRST_BITS):
@@ -85,7 +85,7 @@ def prove_zero(expr: Expr, assumptions: Iterable[Basic] = ()) -> Decision:
         if found.nonzero and not replaced:
             return _different(found, given)
     try:
-        converter, value = convert(expr, tuple(assumptions))
+        converter, value = convert_checked(expr, given)
     except OutsideDomainError as error:
         return Decision("undecided", f"no real value anywhere: {error}")
     except GradlineError as error:
@@ -157,20 +157,14 @@ def normal_form(expr: Expr, assumptions: Iterable[Basic] = ()) -> NormalForm:
     >>> normal_form((exp(2 * x) - 1) / (exp(x) - 1)).to_expr()
     exp(x) + 1
     """
-    converter, value = convert(expr, tuple(assumptions))
+    converter, value = convert(expr, assumptions)
     tower = converter.tower
     strata = tuple(tower.fraction_expr(item) for item in converter.strata)
     return NormalForm(tower.to_expr(value.num), tower.to_expr(value.den), _used(converter), strata)
 
 
 def _used(converter: Converter) -> tuple[str, ...]:
-    return tuple(sorted(converter.atoms.signs.used))
-
-
-def _check_names(expr: Expr, given: Sequence[SignCondition]) -> None:
-    """One symbol per name, over expression and assumptions together."""
-    if given:
-        check_names([expr, *(condition.expr for condition in given)])
+    return converter.atoms.signs.texts()
 
 
 def _separations(expr: Expr, given: Sequence[SignCondition], count: int, bits: Sequence[int]) -> Iterator[Separation]:

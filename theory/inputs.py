@@ -5,13 +5,14 @@ Internal to :mod:`theory.identities`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction as Rational
 from typing import Any
 
 import sympy
-from sympy import Basic, Dummy, Expr, Symbol
+from sympy import Basic, Expr, Symbol
 from sympy.core.relational import Relational
 
 from theory.errors import GradlineError
@@ -20,6 +21,7 @@ from theory.symbols import LOWER_BOUNDS, alpha
 
 __all__ = ["SignCondition", "check_names", "conditions", "exact", "symbol_range"]
 
+_INFINITE = frozenset({"Infinity", "NegativeInfinity", "ComplexInfinity", "NaN"})
 _REFUSED = frozenset(
     {
         "Piecewise",
@@ -55,21 +57,32 @@ def exact(expr: Any) -> Expr:
         raise ValueError(f"floating-point number {expr}; rationals expected (try Rational)")
     if not isinstance(expr, Expr) or getattr(expr, "is_Matrix", False):
         raise TypeError(f"expected a scalar SymPy expression, got {type(expr).__name__}")
-    for node in sympy.preorder_traversal(expr):
+    symbols: set[Symbol] = set()
+    seen: set[Basic] = set()
+    stack: list[Any] = [expr]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
         _check_node(node)
-    check_names([expr])
+        stack.extend(node.args)
+        if node.is_Symbol:
+            symbols.add(node)
+    _one_per_name(symbols)
     return expr
 
 
 def check_names(expressions: Iterable[Expr]) -> None:
     """Refuse two symbols that have one name and differ in their assumptions."""
-    seen: dict[str, Symbol] = {}
-    for expr in expressions:
-        for symbol in sorted(expr.atoms(Symbol) - expr.atoms(Dummy), key=sympy.srepr):
-            if seen.setdefault(symbol.name, symbol) != symbol:
-                raise ValueError(
-                    f"two different symbols are named {symbol.name!r}; expected one (use the one of theory.symbols)"
-                )
+    _one_per_name(set().union(*(expr.atoms(Symbol) for expr in expressions)))
+
+
+def _one_per_name(symbols: set[Symbol]) -> None:
+    names = Counter(symbol.name for symbol in symbols if not symbol.is_Dummy)
+    for name, count in sorted(names.items()):
+        if count > 1:
+            raise ValueError(f"two different symbols are named {name!r}; expected one (use the one of theory.symbols)")
 
 
 def _check_node(node: Any) -> None:
@@ -78,7 +91,7 @@ def _check_node(node: Any) -> None:
         raise ValueError(f"floating-point number {node} in the expression; rationals expected (try Rational)")
     if node is sympy.I:
         raise ValueError("the imaginary unit I in the expression; real expressions expected")
-    if node in (sympy.oo, -sympy.oo, sympy.zoo, sympy.nan):
+    if name in _INFINITE:
         raise ValueError(f"{node} in the expression; finite expressions expected")
     if isinstance(node, Symbol) and (node.is_extended_real is False or node.is_finite is False):
         raise ValueError(f"the symbol {node} is not real; real symbols expected")

@@ -18,10 +18,10 @@ from theory.converter import Converter
 from theory.domain import Hints
 from theory.errors import GradlineError
 from theory.field import Field
-from theory.inputs import SignCondition, conditions, exact
+from theory.inputs import SignCondition, check_names, conditions, exact
 from theory.signs import Fact, Range, Signs
 
-__all__ = ["NormalForm", "convert"]
+__all__ = ["NormalForm", "convert", "convert_checked"]
 
 _MAX_ATTEMPTS = 60
 
@@ -50,12 +50,19 @@ class NormalForm:
 
 
 def convert(expr: Expr, assumptions: Iterable[Basic] = ()) -> tuple[Converter, Fraction]:
-    """Convert an expression; start again with finer atoms until the conversion goes through.
+    """Check and convert an expression.
 
-    Raises ValueError for input that is no exact real scalar, GradlineError for what the method can't do.
+    Raises ValueError or TypeError for input that is no exact real scalar, GradlineError for what the method can't do.
     """
-    expr = exact(expr)
     given = conditions(assumptions)
+    expr = exact(expr)
+    if given:
+        check_names([expr, *(condition.expr for condition in given)])
+    return convert_checked(expr, given)
+
+
+def convert_checked(expr: Expr, given: Sequence[SignCondition]) -> tuple[Converter, Fraction]:
+    """Convert an expression; start again with finer atoms until the conversion goes through."""
     hints = Hints()
     for _ in range(_MAX_ATTEMPTS):
         try:

@@ -15,6 +15,11 @@ from theory.algebra import Fraction, Poly, Tower
 __all__ = ["Fact", "Range", "Sign", "Signs"]
 
 
+_DEEPEST = 3  # nested uses of the rules for radicals and quadratics
+_LONGEST = 80  # terms of a polynomial that these rules are tried on
+_MOST_EFFORT = 400  # uses of these rules in one conversion
+
+
 @dataclass(frozen=True)
 class Range:
     """What is known of a real atom: ``low <= atom <= high``, strictly or not, and whether it can be 0."""
@@ -64,7 +69,9 @@ class Signs:
     ranges: dict[int, Range] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
+    recorded: list[tuple[Poly, Sign]] = field(default_factory=list)
     depth: int = 0
+    effort: int = 0
     cache: list[tuple[Poly, Sign | None]] = field(default_factory=list)
 
     def of_fraction(self, a: Fraction) -> Sign | None:
@@ -100,9 +107,10 @@ class Signs:
         for known, sign in self.cache:
             if known == poly:
                 return sign
-        if self.depth > 6:
-            return None
+        if self.depth > _DEEPEST or len(poly) > _LONGEST or self.effort >= _MOST_EFFORT:
+            return self._by_coefficients(poly)
         self.depth += 1
+        self.effort += 1
         try:
             sign = self._search(poly)
         finally:
@@ -113,12 +121,18 @@ class Signs:
 
     def record(self, poly: Poly, sign: Sign) -> None:
         """Remember a sign that a rewriting relied on."""
-        relation = {1: ">", -1: "<"}[sign.direction] + ("" if sign.strict else "=")
-        self._note(f"{self.tower.to_expr(poly)} {relation} 0")
-        used = set(self.tower.variables(poly))
-        for fact in self.facts:
-            if used.intersection(self.tower.variables(fact.poly)):
-                self._note(fact.text)
+        if not any(known == poly for known, _ in self.recorded):
+            self.recorded.append((poly, sign))
+
+    def texts(self) -> tuple[str, ...]:
+        """The signs and facts that were used, as inequalities, sorted."""
+        texts = set(self.used)
+        for poly, sign in self.recorded:
+            relation = {1: ">", -1: "<"}[sign.direction] + ("" if sign.strict else "=")
+            texts.add(f"{self.tower.to_expr(poly)} {relation} 0")
+            used = set(self.tower.variables(poly))
+            texts.update(f.text for f in self.facts if used.intersection(self.tower.variables(f.poly)))
+        return tuple(sorted(texts))
 
     def _note(self, text: str) -> bool:
         self.used.add(text)
@@ -130,8 +144,7 @@ class Signs:
         best = self._from_facts(poly)
         if best is not None and best.strict:
             return best
-        direct = self._by_coefficients(poly)
-        return direct or best or self._by_radical(poly) or self._by_discriminant(poly)
+        return self._by_coefficients(poly) or best or self._by_radical(poly) or self._by_discriminant(poly)
 
     def _from_facts(self, poly: Poly) -> Sign | None:
         best: Sign | None = None
