@@ -2,7 +2,8 @@
 
     SymPy expressions --rewrites--> stable SymPy expressions --lower--> Program --printer of a backend--> source
 
-Equal subexpressions are one value. Floats begin here: a constant is a fraction, or a float if it is irrational.
+Equal subexpressions are one value. Floats begin here: a constant is a fraction, or 60 decimal digits if it is irrational;
+printers round it once.
 
 Source: arXiv 2608.06776, reduced dynamics, as derived by `theory.flow`.
 """
@@ -12,19 +13,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from sympy import Add, Basic, Integer, Mul, Pow, Rational, Symbol, default_sort_key, exp
+from sympy import Add, Basic, Integer, Mul, Pow, Symbol, default_sort_key, exp
 
 from numerics.backends.table import FUNCTIONS, OPERATIONS
-from numerics.functions import sigmoid, softplus
+from numerics.functions import sigmoid
 from theory.errors import GradlineError
 
 __all__ = ["Program", "UnsupportedError", "Value", "lower"]
 
 _LARGEST_POWER = 64
 _EXACT = 2**53
+_DIGITS = 60
 
 
 class UnsupportedError(GradlineError):
@@ -37,7 +40,7 @@ class Value:
 
     op: str
     operands: tuple[int, ...] = ()
-    constant: Fraction | float | None = None
+    constant: Fraction | Decimal | None = None
     argument: str | None = None
 
 
@@ -65,7 +68,7 @@ class Program:
                 done.append(mpmath.mpmathify(arguments[str(value.argument)]))
             elif value.op == "const":
                 c = value.constant
-                done.append(mpmath.mpf(c.numerator) / c.denominator if isinstance(c, Fraction) else mpmath.mpf(c))
+                done.append(mpmath.mpf(c.numerator) / c.denominator if isinstance(c, Fraction) else mpmath.mpf(str(c)))
             else:
                 done.append(OPERATIONS[value.op].evaluate(*[done[i] for i in value.operands]))
         return tuple(done[i] for i in self.outputs)
@@ -80,6 +83,7 @@ class _Builder:
         self.values: list[Value] = []
         self._index: dict[Value, int] = {}
         self._memo: dict[Any, int] = {}
+        self._decays: dict[Any, int] = {}
         self._place: list[Any] = []
 
     def emit(self, op: str, *operands: int) -> int:
@@ -91,7 +95,7 @@ class _Builder:
             self.values.append(value)
         return self._index[value]
 
-    def constant(self, number: Fraction | float) -> int:
+    def constant(self, number: Fraction | Decimal) -> int:
         return self._add(Value("const", (), number))
 
     def lower(self, expr: Any) -> int:
@@ -136,16 +140,14 @@ class _Builder:
             exact = Fraction(int(number.p), int(number.q))
             if max(abs(exact.numerator), exact.denominator) <= _EXACT:
                 return self.constant(exact)
-        value = number.evalf(40)
+        value = number.evalf(_DIGITS)
         if not (value.is_Float or value.is_Rational) or not value.is_finite:
             raise self.refuse(number, "not a finite real number:")
-        try:
-            nearest = float(Rational(value))
-        except OverflowError:
-            nearest = math.inf
-        if not math.isfinite(nearest) or (nearest == 0 and value != 0):
+        decimal = Decimal(str(value.evalf(_DIGITS)))
+        nearest = float(decimal)
+        if math.isinf(nearest) or (nearest == 0 and value != 0):
             raise self.refuse(number, "outside the range of floating-point numbers:")
-        return self.constant(nearest)
+        return self.constant(decimal)
 
     def _rank(self, expr: Any) -> tuple[int, Any]:
         symbols = expr.free_symbols
@@ -217,9 +219,19 @@ class _Builder:
             for other in others:
                 total = self.emit(name, total, self.lower(other))
             return total
-        if isinstance(expr, (sigmoid, softplus)) and expr.args[0].could_extract_minus_sign():
-            return self.emit(name, self.emit("neg", self.lower(-expr.args[0])))
+        if name in {"sigmoid", "softplus"}:
+            return self._logistic(name, expr.args[0])
         return self.emit(name, *[self.lower(a) for a in expr.args])
+
+    def _logistic(self, name: str, argument: Any) -> int:
+        """Both signs of an argument share ``exp(-|argument|)``."""
+        if -argument in self._decays:
+            decay = self._decays[-argument]
+            value = self.emit("neg", self._memo[-argument])
+        else:
+            value = self.lower(argument)
+            decay = self._decays.setdefault(argument, self.emit("decay", value))
+        return self.emit(name, value, decay)
 
 
 def _short(expr: Basic, limit: int = 60) -> str:

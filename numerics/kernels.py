@@ -14,17 +14,19 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
+from zlib import crc32
 
 import mpmath
 from sympy import Expr, Integer, MatrixBase, Symbol, exp
 
 from numerics.backends.printer import Dialect, Signature, identifiers, module
-from numerics.value_check import reference, require_equal
+from numerics.value_check import reference, require_equal, value_at
+from numerics.functions import sigmoid
 from numerics.ir import Program, lower
 from numerics.rewrites import REWRITES, Rewrite
 from theory.errors import GradlineError
 from theory.positivity import sign
-from theory.symbols import SYMBOLS, alpha
+from theory.symbols import SYMBOLS
 
 __all__ = ["BACKENDS", "Kernel", "compile_kernel"]
 
@@ -52,7 +54,7 @@ class Kernel:
     function: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        file = f"<gradline {self.backend} kernel {self.name} {hash(self.source) & 0xFFFFFFFF:08x}>"
+        file = f"<gradline {self.backend} kernel {self.name} {crc32(self.source.encode()):08x}>"
         space: dict[str, Any] = {"__name__": f"gradline_kernel_{self.name}"}
         exec(compile(self.source, file, "exec"), space)
         linecache.cache[file] = (len(self.source), None, self.source.splitlines(True), file)
@@ -163,14 +165,15 @@ def _flow_request(
     known = (
         (share, "attention"),
         (1 - share, "noise_attention"),
-        (z, "logit"),
+        (z, "margin"),
+        (classes - 1, "others"),
         ((classes - 1) / (exp(z) + classes - 1), "error"),
         (flow.loss, "loss"),
         *((flow.velocity[s], f"d_{s.name}") for s in flow.states),
     )
     return _Request(
         expressions=tuple(available[o] for o in chosen),
-        arguments=_arguments(args, symbols, exact=True) if args is not None else symbols,
+        arguments=_arguments(args, symbols) if args is not None else symbols,
         outputs=chosen,
         backend=backend,
         name=name or "gradient_flow",
@@ -221,7 +224,7 @@ def _expression_request(
         raise ValueError(f"outputs: {len(named)} names for {len(expressions)} expressions")
     return _Request(
         expressions=expressions,
-        arguments=_arguments(args, symbols, exact=False),
+        arguments=_arguments(args, symbols),
         outputs=named if outputs is not None or not single else ("value",),
         backend=backend,
         name=name or "kernel",
@@ -231,7 +234,7 @@ def _expression_request(
     )
 
 
-def _arguments(args: Sequence[Symbol], symbols: Sequence[Symbol], exact: bool) -> tuple[Symbol, ...]:
+def _arguments(args: Sequence[Symbol], symbols: Sequence[Symbol]) -> tuple[Symbol, ...]:
     found = tuple(args)
     for a in found:
         if not isinstance(a, Symbol):
@@ -281,15 +284,9 @@ def rewrite(
         new = [step(e, positive) for e in current]
         if new != current:
             for point, values in known:
-                require_equal(f"rewrite {step.__name__}", values, _values(new, point), point)
+                require_equal(f"rewrite {step.__name__}", values, [value_at(e, point) for e in new], point)
         current = new
     return current, known
-
-
-def _values(expressions: Sequence[Any], point: Mapping[Symbol, Any]) -> list[Any]:
-    from numerics.value_check import _value
-
-    return [_value(e, point) for e in expressions]
 
 
 @lru_cache(maxsize=256)
@@ -298,6 +295,9 @@ def _program(request: _Request) -> Program:
     everything, points = rewrite((*request.expressions, *known), request.arguments, REWRITES, request.assumptions)
     count = len(request.expressions)
     names = dict(zip(everything[count:], [n for _, n in request.known], strict=True))
+    names |= {
+        e.args[0]: f"{n}_logit" for e, n in names.items() if isinstance(e, sigmoid) and n in ("attention", "error")
+    }
     program = lower(everything[:count], request.arguments, names, request.uniform)
     for point, values in points:
         with mpmath.workdps(60):

@@ -13,7 +13,7 @@ from numerics.functions import restore
 from theory.errors import GradlineError
 from theory.symbols import LOWER_BOUNDS
 
-__all__ = ["RewriteError", "points", "reference", "require_equal"]
+__all__ = ["RewriteError", "points", "reference", "require_equal", "value_at"]
 
 _DIGITS = 60
 #: Values of at least 40 digits agree: twenty digits are left for cancellation in the comparison itself.
@@ -42,7 +42,7 @@ def _draw(symbol: Symbol, random: Random) -> Any:
         low = LOWER_BOUNDS.get(symbol, 1 if symbol.is_positive else -9)
         return Rational(random.randint(low, low + 12))
     size = Rational(random.randint(1, 3000), 997)
-    return size if symbol.is_positive or random.random() < 0.5 else -size  # noqa: PLR2004
+    return size if symbol.is_positive or random.random() < 0.5 else -size
 
 
 def reference(expressions: Sequence[Any], symbols: Sequence[Symbol]) -> list[tuple[Mapping[Symbol, Any], list[Any]]]:
@@ -52,7 +52,7 @@ def reference(expressions: Sequence[Any], symbols: Sequence[Symbol]) -> list[tup
     """
     found = []
     for point in points(symbols):
-        values = [_value(e, point) for e in expressions]
+        values = [value_at(e, point) for e in expressions]
         if all(v is not None for v in values):
             found.append((point, values))
         if len(found) == (_WANTED if symbols else 1):
@@ -64,7 +64,8 @@ def reference(expressions: Sequence[Any], symbols: Sequence[Symbol]) -> list[tup
     return found
 
 
-def _value(expr: Any, point: Mapping[Symbol, Any]) -> Any:
+def value_at(expr: Any, point: Mapping[Symbol, Any]) -> Any:
+    """The value at a point to 60 digits, stable functions replaced by their definitions; None if not real and finite."""
     value = restore(expr).xreplace(point).evalf(_DIGITS)
     if value.is_Float or value.is_Rational:
         with mpmath.workdps(_DIGITS):

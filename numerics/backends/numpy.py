@@ -31,16 +31,20 @@ def _stacked(entries, dtype, shape, matrix):
     stack = [np.broadcast_to(np.asarray(e, dtype), shape) for e in entries]
     return np.stack(stack, axis=-1).reshape(*shape, *matrix)
 ''',
+    "_decay": '''\
+def _decay(x):
+    """exp(-|x|), which cannot overflow."""
+    return np.exp(-np.abs(x))
+''',
     "_sigmoid": '''\
-def _sigmoid(x):
-    """1/(1 + exp(-x)); the exponential cannot overflow and both tails keep their digits."""
-    decay = np.exp(-np.abs(x))
+def _sigmoid(x, decay):
+    """1/(1 + exp(-x)) from decay = exp(-|x|): both tails keep their digits."""
     return np.where(x < 0, decay, 1.0) / (1.0 + decay)
 ''',
     "_softplus": '''\
-def _softplus(x):
-    """log(1 + exp(x)) without overflow."""
-    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+def _softplus(x, decay):
+    """log(1 + exp(x)) from decay = exp(-|x|)."""
+    return np.maximum(x, 0.0) + np.log1p(decay)
 ''',
     "_lambertw": '''\
 def _lambertw(x):
@@ -68,6 +72,7 @@ _CALLS = {
     "expm1": "np.expm1",
     "log": "np.log",
     "log1p": "np.log1p",
+    "decay": "_decay",
     "sigmoid": "_sigmoid",
     "softplus": "_softplus",
     "logaddexp": "np.logaddexp",
@@ -97,7 +102,7 @@ DIALECT = Dialect(
     copy="{}.copy()",
     defaults="dtype, shape = np.dtype(float), ()",
     reserved=frozenset(
-        {"np", "special", "float", "bool", "int", "range", "type", "dtype", "shape", "entries", *_HELPERS}
+        {"np", "special", "float", "bool", "int", "range", "type", "dtype", "shape", "entries", "values", *_HELPERS}
     ),
     constant_operand=lambda text, other: text,
 )

@@ -12,6 +12,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from numerics.ir import Program, UnsupportedError
@@ -19,6 +20,7 @@ from numerics.ir import Program, UnsupportedError
 __all__ = ["Dialect", "Signature", "identifiers", "module"]
 
 _WIDTH = 64
+_LINE = 88
 _INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
 _WORDS = {
     "add": "total", "sub": "difference", "mul": "product", "div": "ratio", "neg": "negative", "exp": "exponential",
@@ -71,12 +73,13 @@ def identifiers(symbols: Iterable[str], reserved: frozenset[str]) -> tuple[str, 
     return tuple(found)
 
 
-def _number(value: Fraction | float | None) -> tuple[str, int]:
+def _number(value: Fraction | Decimal | None) -> tuple[str, int]:
     """Text and binding strength of a constant."""
     if isinstance(value, Fraction):
         strength = 2 if value.denominator != 1 else 4
         return str(value), 0 if value < 0 else strength
-    return repr(value), 0 if (value or 0.0) < 0 else 4
+    number = float(value or 0)
+    return repr(number), 0 if number < 0 else 4
 
 
 class _Body:
@@ -185,6 +188,25 @@ def _returned(texts: Sequence[str], signature: Signature) -> list[str]:
     return ["return (", *[f"    {s}," for s in shaped], ")"]
 
 
+def _entry(parameters: Sequence[str]) -> list[str]:
+    """Arguments become arrays: one line, or several if it is long."""
+    names = ", ".join(parameters)
+    line = f"({names}{',' * (len(parameters) == 1)}), dtype, shape = _inputs({names})"
+    if len(line) <= _LINE:
+        return [line]
+    rows = [f"    {row}" for row in textwrap.wrap(names, _LINE - 8, break_long_words=False)]
+    return ["values, dtype, shape = _inputs(", *rows, ")", "(", *rows, ") = values"]
+
+
+def _header(signature: Signature) -> list[str]:
+    names = ", ".join(signature.parameters)
+    line = f"def {signature.name}({names}):"
+    if len(line) <= _LINE:
+        return [line]
+    rows = textwrap.wrap(names, _LINE - 8, break_long_words=False)
+    return [f"def {signature.name}(", *[f"    {row}" for row in rows], "):"]
+
+
 def module(program: Program, dialect: Dialect, signature: Signature) -> str:
     """Print a program as a standalone module with one function.
 
@@ -199,10 +221,8 @@ def module(program: Program, dialect: Dialect, signature: Signature) -> str:
         constant = program.values[index].op == "const"
         text = printer.texts[index][0]
         texts.append(dialect.copy.format(text) if repeated and not constant else text)
-    names = ", ".join(signature.parameters)
     if signature.parameters:
-        comma = "," if len(signature.parameters) == 1 else ""
-        lines.insert(0, f"({names}{comma}), dtype, shape = _inputs({names})")
+        lines[:0] = _entry(signature.parameters)
     else:
         lines.insert(0, dialect.defaults)
     used = sorted({dialect.calls[v.op] for v in program.values if v.op in dialect.calls})
@@ -210,7 +230,7 @@ def module(program: Program, dialect: Dialect, signature: Signature) -> str:
     last = "_shaped" if signature.shape is None else "_stacked"
     helpers = _needed([*first, last, *used], dialect.helpers)
     inner = [*_docstring(signature), *lines, *_returned(texts, signature)]
-    function = f"def {signature.name}({names}):\n" + "\n".join(f"    {line}" if line else "" for line in inner)
+    function = "\n".join([*_header(signature), *[f"    {line}" if line else "" for line in inner]])
     code = "\n\n\n".join([*[h.rstrip() for h in helpers], function])
     imports = "\n".join(s for text, s in dialect.imports.items() if text in code)
     return f'"""{signature.title}"""\n\n{imports}\n\n\n{code}\n'

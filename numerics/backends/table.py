@@ -2,10 +2,11 @@
 
 A backend prints exactly these; what is not here is refused when the kernel is generated. ``evaluate`` is the meaning in
 mpmath at any precision, used to check that lowering keeps the value; ``function`` is the SymPy function that lowers to
-the operation of that name.
+the operation of that name. ``sigmoid(x, decay)`` and ``softplus(x, decay)`` take ``decay(x) = e^-|x|`` with them: one exponential
+serves ``s(x)``, ``s(-x)``, ``log(1 + e^x)`` and ``log(1 + e^-x)``.
 
 >>> OPERATIONS["sigmoid"].arity
-1
+2
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ class Operation:
     function: Any = None
 
 
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + mpmath.exp(-x))
+def _sigmoid(x: Any, decay: Any) -> Any:
+    return (decay if x < 0 else 1) / (1 + decay)
 
 
-def _softplus(x: Any) -> Any:
-    return mpmath.log1p(mpmath.exp(x))
+def _softplus(x: Any, decay: Any) -> Any:
+    return max(x, 0) + mpmath.log1p(decay)
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
@@ -61,6 +62,7 @@ _ARITHMETIC = (
     Operation("div", 2, lambda x, y: x / y),
     Operation("pow", 2, lambda x, y: x**y),
     Operation("sqrt", 1, mpmath.sqrt),
+    Operation("decay", 1, lambda x: mpmath.exp(-abs(x))),
 )
 
 _FUNCTIONS = (
@@ -68,8 +70,8 @@ _FUNCTIONS = (
     Operation("expm1", 1, mpmath.expm1, functions.expm1),
     Operation("log", 1, mpmath.log, sympy.log),
     Operation("log1p", 1, mpmath.log1p, functions.log1p),
-    Operation("sigmoid", 1, _sigmoid, functions.sigmoid),
-    Operation("softplus", 1, _softplus, functions.softplus),
+    Operation("sigmoid", 2, _sigmoid, functions.sigmoid),
+    Operation("softplus", 2, _softplus, functions.softplus),
     Operation("logaddexp", 2, _logaddexp, functions.logaddexp),
     Operation("abs", 1, abs, sympy.Abs),
     Operation("sign", 1, mpmath.sign, sympy.sign),

@@ -41,9 +41,14 @@ _CALLS = {
     "expm1": "torch.expm1",
     "log": "torch.log",
     "log1p": "torch.log1p",
+    "decay": "_decay",
     "sigmoid": "_sigmoid",
     "softplus": "_softplus",
-    "logaddexp": "torch.logaddexp",
+    "logaddexp": "_logaddexp",
+    "ei": "_ei",
+    "scaled_ei": "_scaled_ei",
+    "lambertw": "_lambertw",
+    "wrightomega": "_wrightomega",
     "abs": "torch.abs",
     "sign": "torch.sign",
     "sin": "torch.sin",
@@ -75,39 +80,103 @@ class _{title}(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
 
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * {derivative}
 
-    @staticmethod
-    def jvp(ctx, tangent):
-        (x,) = ctx.saved_tensors
-        return tangent * {derivative}
-
 
 {name} = _{title}.apply
 '''
 
 
-_HELPERS["_sigmoid"] = _function(
-    "_sigmoid",
-    "1/(1 + exp(-x)); the derivative keeps its digits where the sigmoid rounds to 1.",
-    "        return torch.sigmoid(x)",
-    "_sigmoid(x) * _sigmoid(-x)",
+_HELPERS["_decay"] = '''\
+def _decay(x):
+    """exp(-|x|), which cannot overflow; its derivative at 0 is that from the right."""
+    return torch.exp(torch.where(x < 0, x, -x))
+'''
+_HELPERS["_sigmoid"] = '''\
+def _sigmoid(x, decay):
+    """1/(1 + exp(-x)) from decay = exp(-|x|): value and derivatives keep their digits in both tails."""
+    return torch.where(x < 0, decay, 1.0) / (1.0 + decay)
+'''
+_HELPERS["_softplus"] = '''\
+def _softplus(x, decay):
+    """log(1 + exp(x)) from decay = exp(-|x|)."""
+    return torch.where(x < 0, 0.0, x) + torch.log1p(decay)
+'''
+_HELPERS["_logaddexp"] = '''\
+def _logaddexp(x, y):
+    """log(exp(x) + exp(y)) without overflow; every derivative is finite."""
+    difference = x - y
+    return y + _softplus(difference, _decay(difference))
+'''
+_HELPERS["_lambertw"] = _function(
+    "_lambertw",
+    "The real branch W_0, nan left of -1/e; its derivative exp(-W)/(1 + W) is 1 at 0 and inf at -1/e.",
+    """\
+        edge = (2 * (math.e * x + 1)).clamp(min=0).sqrt()
+        near = -1 + edge - edge**2 / 3 + 11 * edge**3 / 72
+        far = torch.log1p(x.clamp(min=0))
+        w = torch.where(x < 0.3, near, far * (1 - torch.log1p(far) / (2 + far)))
+        for _ in range(6):
+            exponential = torch.exp(w)
+            error = w * exponential - x
+            slope = exponential * (w + 1)
+            step = error / (slope - (w + 2) * error / (2 * w + 2))
+            w = torch.where(edge > 1e-4, w - step, w)
+        w = torch.where(torch.isinf(x), x, w)
+        return torch.where(x < -0.36787944117144233, torch.nan, w)""",
+    "torch.exp(-_lambertw(x)) / (1 + _lambertw(x))",
 )
-_HELPERS["_softplus"] = _function(
-    "_softplus",
-    "log(1 + exp(x)) without overflow.",
-    "        return x.clamp(min=0) + torch.log1p(torch.exp(-x.abs()))",
-    "_sigmoid(x)",
+_HELPERS["_wrightomega"] = _function(
+    "_wrightomega",
+    "The solution w > 0 of w + log(w) = x; its derivative is w/(1 + w).",
+    """\
+        small = x < -30
+        y = x.clamp(min=-30)
+        w = torch.where(y > 1, y - torch.log(y.clamp(min=1)), torch.exp(y.clamp(max=1)) / (1 + torch.exp(y.clamp(max=1)) / 2))
+        for _ in range(5):
+            error = y - w - torch.log(w)
+            w = w * (1 + error / (1 + w))
+        return torch.where(small, torch.exp(x), w)""",
+    "_wrightomega(x) / (1 + _wrightomega(x))",
+)
+_HELPERS["_scaled_ei"] = _function(
+    "_scaled_ei",
+    "exp(-x)*Ei(x): a power series, a continued fraction below -2, the asymptotic series beyond 50.",
+    """\
+        y = x.clamp(-2, 50)
+        term, total = y, y
+        for k in range(2, 160):
+            term = term * y / k
+            total = total + term / k
+        series = torch.exp(-y) * (total + torch.log(y.abs()) + 0.57721566490153286)
+        y = (-x).clamp(min=2)
+        fraction = y + 161
+        for k in range(80, 0, -1):
+            fraction = y + (2 * k - 1) - k * k / fraction
+        y = torch.where(x.abs() > 50, x, 50)
+        term, total = 1 / y, 1 / y
+        for k in range(1, 26):
+            term = term * k / y
+            total = total + term
+        near = torch.where(x < -2, -1 / fraction, series)
+        return torch.where(x.abs() > 50, total, near)""",
+    "(1 / x - _scaled_ei(x))",
+)
+_HELPERS["_ei"] = _function(
+    "_ei",
+    "The exponential integral Ei, real; its derivative is exp(x)/x.",
+    """\
+        return torch.exp(x) * _scaled_ei(x)""",
+    "torch.exp(x) / x",
 )
 
 DIALECT = Dialect(
     name="torch",
-    imports={"functools.": "import functools\n", "torch.": "import torch"},
+    imports={"functools.": "import functools", "math.": "import math", "torch.": "\nimport torch"},
     calls=_CALLS,
     helpers=_HELPERS,
     copy="{}.clone()",
@@ -116,6 +185,8 @@ DIALECT = Dialect(
         {
             "torch",
             "functools",
+            "math",
+            "range",
             "bool",
             "int",
             "float",
@@ -125,6 +196,7 @@ DIALECT = Dialect(
             "dtype",
             "shape",
             "entries",
+            "values",
             *_HELPERS,
         }
     ),
