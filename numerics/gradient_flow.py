@@ -99,10 +99,10 @@ class Objective:
 
     def gradient(self, flat: Array) -> Array:
         self.calls += 1
-        leaf = torch.from_numpy(flat.copy()).requires_grad_()
-        loss, _ = self.value(leaf)
-        (found,) = torch.autograd.grad(loss, leaf)
-        return found.numpy()
+        leaves = {name: part.requires_grad_() for name, part in self.split(torch.from_numpy(flat)).items()}
+        loss, _ = self.net.on_population(*(self.net.effective(circuit, leaves) for circuit in ("OV", "QK")))
+        found = torch.autograd.grad(loss, list(leaves.values()))
+        return np.concatenate([part.numpy().ravel() for part in found])
 
     def velocity(self, _time: float, flat: Array) -> Array:
         return -self.rates * self.gradient(flat)
