@@ -142,7 +142,9 @@ def sequence_loss(sizes: Sizes, ov: Matrix, qk: Matrix, sequence: Any, lib: Any)
     scale = sizes.score_scale.numerator * lib.exp(0) / sizes.score_scale.denominator
     weights = [lib.exp(scale * qk.get((query, token), 0)) for token in slots]
     total = sum(weights)
-    logits = [sum(w / total * ov.get((out, x), 0) for w, x in zip(weights, slots, strict=True)) for out in sizes.outputs]
+    logits = [
+        sum(w / total * ov.get((out, x), 0) for w, x in zip(weights, slots, strict=True)) for out in sizes.outputs
+    ]
     return lib.log(sum(lib.exp(z - logits[label]) for z in logits))
 
 
@@ -174,7 +176,9 @@ def direction(sizes: Sizes, circuit: str) -> Matrix:
     for row, column in sizes.pairs(circuit):
         name = orbit_name(circuit, (row, column))
         if circuit == "OV":
-            value = {"W_OV_noise": Fraction(0)}.get(name, Fraction(int(name == "W_OV_same")) - Fraction(1, sizes.classes))
+            value = {"W_OV_noise": Fraction(0)}.get(
+                name, Fraction(int(name == "W_OV_same")) - Fraction(1, sizes.classes)
+            )
         elif sizes.noise is None:
             value = Fraction(int(name != "W_QK_other"))
         else:

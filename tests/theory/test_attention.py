@@ -16,7 +16,7 @@ from theory.symbols import alpha, eta_OV, eta_QK, gamma, m, n
 from theory.task import TokenTask
 
 RATE = {"OV": eta_OV, "QK": eta_QK}
-# (classes, block, queries, noise, informative slots, noise slots, kind, scale): few sequences, so that the sum stays small
+# (classes, block, queries, noise, informative slots, noise slots, kind, scale): few sequences
 CASES = [
     (2, 1, 1, 1, 1, 1, "shared", 1),
     (3, 1, 1, 2, 1, 2, "shared", Fraction(1, 2)),
@@ -34,10 +34,10 @@ def written_out(reference: ModuleType, case: tuple[Any, ...]) -> tuple[Any, Any,
     task = TokenTask(*counts[:3], oo if sizes.noise is None else sizes.noise, *counts[4:], kind, sizes.score_scale)
     flow = orbit_flow(task)
     symbols = {o.symbol.name: o.symbol for found in flow.orbits.values() for o in found}
-    entries = {
-        c: {pair: symbols[reference.orbit_name(c, pair)] for pair in sizes.pairs(c)} for c in ("OV", "QK")
-    }
-    losses = [reference.sequence_loss(sizes, entries["OV"], entries["QK"], s, sympy) for s in reference.sequences(sizes)]
+    entries = {c: {pair: symbols[reference.orbit_name(c, pair)] for pair in sizes.pairs(c)} for c in ("OV", "QK")}
+    losses = [
+        reference.sequence_loss(sizes, entries["OV"], entries["QK"], s, sympy) for s in reference.sequences(sizes)
+    ]
     distinct = {loss: losses.count(loss) for loss in losses}
     return task, flow, sum(loss * times for loss, times in distinct.items()) / Integer(len(losses))
 
@@ -47,7 +47,6 @@ def test_loss_and_velocity_are_those_of_the_enumerated_model(reference: ModuleTy
     task, flow, loss = written_out(reference, case)
     explicit = {alpha: flow.attention}
     frozen = {o.symbol: Integer(0) for found in flow.orbits.values() for o in found if o.frozen}
-    assert prove_zero(diff(flow.loss.xreplace(explicit), Symbol("W_OV_same", real=True)) - diff(loss, Symbol("W_OV_same", real=True))).answer == "equal"
     for circuit, found in flow.orbits.items():
         for orbit in found:
             velocity = flow.velocity[orbit.symbol].xreplace(explicit).xreplace(frozen)

@@ -159,7 +159,10 @@ def test_no_line_for_class_specific_queries_with_finite_noise(name: str, sizes: 
 def test_published_system(kind: Any) -> None:
     """K = b, N = oo and gamma = 1, by substitution and by concrete arguments."""
     d = exp(alpha * mu_OV) + M - 1
-    published = {mu_OV: eta_OV * alpha / (b * d), mu_QK: eta_QK * (M - 1) * alpha * (1 - alpha) * mu_OV / (M * b**2 * d)}
+    published = {
+        mu_OV: eta_OV * alpha / (b * d),
+        mu_QK: eta_QK * (M - 1) * alpha * (1 - alpha) * mu_OV / (M * b**2 * d),
+    }
     general = derive(model_of("CACO", TokenTask(noise=oo, query_kind=kind, score_scale=gamma)))
     direct = derive(model_of("CACO", TokenTask(noise=oo, queries=b, query_kind=kind)))
     for state, value in published.items():
@@ -254,7 +257,7 @@ def test_definitions() -> None:
 
 @pytest.mark.parametrize("name", PARAMETERIZATIONS)
 def test_velocity_of_the_enumerated_model(reference: ModuleType, name: str) -> None:
-    """Explicit factors on the line, the gradient of the enumerated loss, the product flow: the velocity, entry by entry."""
+    """Explicit factors on the line, the gradient of the enumerated loss, the product flow: the velocity."""
     sizes = reference.Sizes(2, 2, 1, 3, 1, 1)
     flow = derive(model_of(name, TokenTask(2, 2, 1, 3, 1, 1)))
     start = {mu_OV: Rational(6, 5), mu_QK: Rational(-3, 4)}
@@ -263,7 +266,10 @@ def test_velocity_of_the_enumerated_model(reference: ModuleType, name: str) -> N
     coordinate = {"OV": (mu_OV, eta_OV), "QK": (mu_QK, eta_QK)}
     with mpmath.workdps(reference.DIGITS):
         entries = {
-            c: {p: mpmath.mpf(start[coordinate[c][0]].p) / start[coordinate[c][0]].q * v.numerator / v.denominator for p, v in e.items()}
+            c: {
+                p: mpmath.mpf(v.numerator * (s := start[coordinate[c][0]]).p) / (v.denominator * s.q)
+                for p, v in e.items()
+            }
             for c, e in exact.items()
         }
         gradients = {

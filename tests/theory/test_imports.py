@@ -52,7 +52,7 @@ def test_the_check_sees_an_import(name: str) -> None:
 def test_unknown_name_lists_the_known_ones() -> None:
     import theory
 
-    with pytest.raises(AttributeError, match="has no attribute 'derivee'; it has .*derive"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'derivee'; it has .*derive"):
         _ = theory.derivee
     assert set(theory.__all__) <= set(dir(theory))
     assert all(getattr(theory, name) is not None for name in theory.__all__)

@@ -30,10 +30,18 @@ def test_names_of_the_four_parameterizations(name: str, forms: tuple[Any, Any]) 
 @pytest.mark.parametrize("circuit", CIRCUITS)
 @pytest.mark.parametrize(
     ("form", "near"),
-    [("Factorized", "factorized"), ("fact", "factorized"), ("coll", "collapsed"), (None, "collapsed"), (3, "collapsed")],
+    [
+        ("Factorized", "factorized"),
+        ("fact", "factorized"),
+        ("coll", "collapsed"),
+        (None, "collapsed"),
+        (3, "collapsed"),
+    ],
 )
 def test_unknown_form_gets_the_nearest(circuit: str, form: Any, near: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{circuit}=.*expected 'collapsed' or 'factorized'; did you mean '{near}'\?$"):
+    with pytest.raises(
+        ValueError, match=rf"^{circuit}=.*expected 'collapsed' or 'factorized'; did you mean '{near}'\?$"
+    ):
         AttentionModel(SHARED, **{circuit: form})
 
 
@@ -77,7 +85,9 @@ def test_bad_imbalance(circuit: str, value: Any, error: type[Exception]) -> None
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [1, -2, 0.5, Rational(-1, 3), sqrt(2), c_OV, -c_OV, Symbol("d", negative=True)], ids=str)
+@pytest.mark.parametrize(
+    "value", [1, -2, 0.5, Rational(-1, 3), sqrt(2), c_OV, -c_OV, Symbol("d", negative=True)], ids=str
+)
 def test_imbalance_is_kept_exactly(value: Any) -> None:
     model = AttentionModel(SHARED, ov="factorized", imbalance_ov=value)
     assert model.imbalance("OV") == (Rational(1, 2) if value == 0.5 else value)

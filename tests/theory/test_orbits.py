@@ -155,14 +155,12 @@ def hash_of(*parts: Any) -> int:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("noise", [2, None])
 def test_linear_laws_hold_off_the_orbits(reference: ModuleType, kind: str, noise: int | None) -> None:
-    """Each law, applied to orbit means of arbitrary matrices, is conserved by the enumerated model; M for M-1 is not."""
+    """Each law, applied to orbit means of arbitrary matrices, is conserved; M for M-1 is not."""
     sizes = reference.Sizes(3, 1, 2, noise, 1, 1, kind)
     flow = orbit_flow(task_of(sizes))
     draw = random.Random(5)
     with mpmath.workdps(reference.DIGITS):
-        entries = {
-            c: {pair: mpmath.mpf(draw.randint(-30, 30)) / 17 for pair in sizes.pairs(c)} for c in CIRCUITS
-        }
+        entries = {c: {pair: mpmath.mpf(draw.randint(-30, 30)) / 17 for pair in sizes.pairs(c)} for c in CIRCUITS}
         for circuit, found in flow.orbits.items():
             states = [o.symbol for o in found if not o.frozen]
             laws = linear_laws(circuit, states, [flow.velocity[s] for s in states], [alpha, *flow.velocity])
