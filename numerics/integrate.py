@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +26,7 @@ from numerics.conditions import (
     read_times,
 )
 from numerics.charts import Chart
+from numerics.kernels import compile_kernel
 from numerics.sizes import check_choice, finite_number
 from numerics.solver import METHODS, IntegrationError, Problem, Solution, TimeLimitError, solve
 from numerics.trajectory import Point, Trajectory, TrajectoryBatch
@@ -44,19 +44,6 @@ AGREEMENT = 100.0
 #: Tolerances of the steps of both integrations, as fractions of ``rtol``; the tighter one is returned.
 _LOOSE, _TIGHT = 0.1, 0.003
 _POINTS = 257
-
-
-@lru_cache(maxsize=64)
-def _kernel(flow: ReducedFlow) -> Callable[..., tuple[Any, Any, Any, Any]]:
-    from theory.symbols import alpha
-
-    e = [
-        flow.compact["mu_OV"].xreplace({alpha: flow.attention}),
-        flow.compact["mu_QK"].xreplace({alpha: flow.attention}),
-        flow.loss,
-    ]
-    e = [x.replace(sympy.log, lambda z: sympy.Function("log1p")(z - 1)) for x in e]
-    return sympy.lambdify((*flow.states, *flow.parameters), [*e, flow.attention], "numpy", cse=True)
 
 
 @dataclass(frozen=True)
@@ -92,7 +79,7 @@ def _charts(flow: ReducedFlow, start: dict[str, float], parameters: dict[str, fl
 
 
 def _problem(flow: ReducedFlow, parameters: dict[str, float], start: dict[str, float]) -> Problem:
-    kernel, values = _kernel(flow), tuple(parameters.values())
+    kernel, values = compile_kernel(flow, backend="numpy").function, tuple(parameters.values())
 
     def fields(mu_OV: Any, mu_QK: Any) -> tuple[Any, Any, Any, Any]:
         return kernel(mu_OV, mu_QK, *values)

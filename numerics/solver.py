@@ -32,6 +32,7 @@ Numbers = float | Array
 METHODS: dict[str, Any] = {"DOP853": DOP853, "LSODA": LSODA}
 
 _LARGEST = math.log(1e308)
+_LONGEST = 1.0  # a step covers at most a factor e of the time: interpolation stays as good as the steps
 
 
 class IntegrationError(GradlineError):
@@ -144,14 +145,22 @@ class _Stepper:
     def steps(self, u: float, y: Any, end: float, **options: Any) -> Iterator[Any]:
         """Yield the solver after each step from ``u`` to ``end``."""
         solver = METHODS[self.method](
-            self.velocity, u, np.array(y, dtype=np.float64), end, rtol=self.rtol, atol=np.array(self.atol), **options
+            self.velocity,
+            u,
+            np.array(y, dtype=np.float64),
+            end,
+            rtol=self.rtol,
+            atol=np.array(self.atol),
+            max_step=_LONGEST,
+            **options,
         )
         for _ in range(self.max_steps):
             message = solver.step()
             if solver.status == "failed" or not np.isfinite(solver.y).all():
                 raise IntegrationError(
                     f"integration with {self.method} failed at log time {solver.t:.6g}, state {self._shown(solver.y)}: "
-                    f"{message or 'the state is not finite'}; loosen rtol or start elsewhere"
+                    f"{message or 'the state is not finite'} (an escape faster than rounding of the time after a long "
+                    "plateau?); start closer to 0, stop earlier, or use numerics.stopping_state"
                 )
             yield solver
             if solver.status == "finished":
