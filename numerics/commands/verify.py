@@ -1,0 +1,100 @@
+"""``gradline verify``: a verdict for each claim, with the evidence."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from numerics.commands.console import dump_json, progress_bar, show, write
+from numerics.commands.values import integer
+from numerics.output import check_file, write_files
+
+if TYPE_CHECKING:
+    from numerics.evidence import Report
+    from theory.registry import Claim
+
+__all__ = ["verify"]
+
+_STYLES = {"proved": "green", "supported": "cyan", "refuted": "bold red", "undecided": "yellow"}
+
+
+def verify(
+    claim: Annotated[
+        list[str] | None, typer.Option("--claim", metavar="ID", help="Verify this claim only; may be repeated.")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the claims and stop.")] = False,
+    seed: Annotated[str, typer.Option("--seed", metavar="INT", help="Seed of the random cases.")] = "0",
+    json: Annotated[
+        str | None,
+        typer.Option(
+            "--json", metavar="FILE", help="Write the evidence as JSON; - for standard output, without table."
+        ),
+    ] = None,
+) -> int:
+    """Verify the claims of the theory. Exit code: 0 all well, 1 a claim is refuted, 3 something is undecided."""
+    number = integer("--seed", seed, 0)
+    path = None if json in (None, "-") else check_file("--json", str(json), (".json",))
+    if list_ and (json is not None or claim):
+        raise ValueError("--list lists all claims; expected no --claim and no --json with it")
+    if list_:
+        _show_list()
+        return 0
+    chosen = _chosen(claim)
+    from numerics.evidence import verify as gather
+
+    begin = time.perf_counter()
+    with progress_bar("verifying") as update:
+        report = gather(chosen, seed=number, progress=update)
+    if path is not None:
+        write_files({path: dump_json(report.to_dict()).encode()})
+    if json == "-":
+        write(dump_json(report.to_dict()))
+    else:
+        _show_report(report, time.perf_counter() - begin)
+    return report.exit_code
+
+
+def _chosen(ids: Sequence[str] | None) -> list[Claim] | None:
+    if not ids:
+        return None
+    from theory.registry import find
+
+    return [find(name) for name in dict.fromkeys(ids)]
+
+
+def _table(*headers: str) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    return Table(*headers, box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _show_list() -> None:
+    from theory.registry import claims
+
+    table = _table("claim", "states")
+    for found in claims():
+        table.add_row(found.id, found.title)
+    show(table)
+
+
+def _show_report(report: Report, seconds: float) -> None:
+    from rich.text import Text
+
+    table = _table("claim", "verdict", "how")
+    table.add_column("time", justify="right", no_wrap=True)
+    for result in report.results:
+        verdict = Text(result.verdict, style=_STYLES[result.verdict])
+        table.add_row(result.claim.id, verdict, result.how, f"{result.seconds:.2f} s")
+    show(table)
+    for result in report.results:
+        for evidence in result.evidence:
+            if result.verdict == "refuted" and evidence.supports is False:
+                show(f"refuted {result.claim.id}, {evidence.kind}: {evidence.detail}")
+    counts = Counter(r.verdict for r in report.results)
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _STYLES if counts[verdict])
+    show(f"{len(report.results)} claims: {said}; seed {report.seed}; {seconds:.1f} s")

@@ -1,0 +1,127 @@
+"""Figures of trajectories: coordinates, attention and loss against log time.
+
+Source: the time courses of arXiv 2608.06776.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from numerics.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FORMATS", "figure_bytes", "trajectory_figure"]
+
+#: File extension -> format.
+FORMATS = {".pdf": "pdf", ".png": "png"}
+
+_STYLE = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.linewidth": 0.4,
+    "grid.color": "0.88",
+    "lines.linewidth": 1.6,
+    "lines.solid_capstyle": "round",
+    "mathtext.fontset": "cm",
+    "pdf.fonttype": 42,
+}
+_PANELS = (
+    ("mu_OV", r"$\mu_{\mathrm{OV}}$", "linear"),
+    ("mu_QK", r"$\mu_{\mathrm{QK}}$", "linear"),
+    ("attention", r"attention $\alpha$", "linear"),
+    ("loss", "loss", "log"),
+)
+_DECADES = 6.0
+
+
+def _colors(count: int) -> list[Any]:
+    """Colors in order of lightness, told apart by color-blind readers and in gray."""
+    import matplotlib
+
+    if count == 1:
+        return ["#1f4e79"]
+    return list(matplotlib.colormaps["viridis"](np.linspace(0.0, 0.88, count)))
+
+
+def _window(runs: Sequence[Trajectory], time: str) -> tuple[float, float]:
+    """Limits of the time axis: up to the last end, from where the first run begins to move."""
+    last = max(float(getattr(r.end, time)) for r in runs)
+    moves = []
+    for run in runs:
+        change = np.maximum(
+            np.abs(run.attention - run.attention[0]) / max(float(np.ptp(run.attention)), 1e-300),
+            np.abs(run.loss - run.loss[0]) / max(float(np.ptp(run.loss)), 1e-300),
+        )
+        at = np.flatnonzero((change > 1e-3) & (getattr(run, time) > 0))
+        moves.append(float(getattr(run, time)[at[0]]) if at.size else last)
+    return max(min(moves) / 2, last * 10 ** (-2 * _DECADES)), last
+
+
+def trajectory_figure(
+    runs: Sequence[Trajectory], labels: Sequence[str], *, time: Literal["t", "tau"] = "t", title: str = ""
+) -> Figure:
+    """Draw both coordinates, the attention and the loss of several runs against log time.
+
+    Parameters: ``runs``; ``labels``, one for each run, shown in a legend beside the panels; ``time``, ``"t"`` or ``"tau"``; ``title`` of the legend.
+
+    Returns: a matplotlib figure, which belongs to no window.
+
+    Source: arXiv 2608.06776, reduced dynamics.
+
+    >>> from theory import AttentionModel, TokenTask
+    >>> from numerics import simulate
+    >>> task = TokenTask(classes=3, block=2, queries=2, noise=2, informative_slots=1, noise_slots=1)
+    >>> run = simulate(AttentionModel(task), {"eta_OV": 1, "eta_QK": 1}, until_loss=0.1)
+    >>> len(trajectory_figure([run], ["1"]).axes)
+    4
+    """
+    if not runs or len(runs) != len(labels):
+        raise ValueError(f"{len(runs)} runs with {len(labels)} labels: expected at least one run and a label for each")
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    low, high = _window(runs, time)
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(6.9, 4.6), layout="constrained")
+        axes = figure.subplots(2, 2, sharex=True).ravel()
+        handles = []
+        for run, color in zip(runs, _colors(len(runs)), strict=True):
+            x = getattr(run, time)
+            shown = x > 0
+            for axis, (name, _, _) in zip(axes, _PANELS, strict=True):
+                (curve,) = axis.plot(x[shown], getattr(run, name)[shown], color=color)
+            handles.append(curve)
+        for axis, (_, label, scale) in zip(axes, _PANELS, strict=True):
+            axis.set(ylabel=label, yscale=scale, xscale="log", xlim=(low, high))
+        for axis in axes[2:]:
+            axis.set_xlabel(r"$\tau = t\,\min(\eta_{\mathrm{OV}}, \eta_{\mathrm{QK}})$" if time == "tau" else "$t$")
+        if len(runs) > 1:
+            figure.legend(handles, labels, title=title, loc="outside right center", frameon=False)
+    return figure
+
+
+def figure_bytes(figure: Figure, path: Path) -> bytes:
+    """The figure as the content of a file, in the format of its extension; the same bytes each time."""
+    import matplotlib
+
+    kind = FORMATS[path.suffix.lower()]
+    metadata: dict[str, Any] = {"CreationDate": None} if kind == "pdf" else {"Software": None}
+    stream = io.BytesIO()
+    with matplotlib.rc_context(_STYLE):
+        figure.savefig(stream, format=kind, dpi=200, metadata=metadata)
+    return stream.getvalue()
