@@ -1,7 +1,7 @@
 """Turn the derived theory into kernels, trajectories and evidence.
 
-`compile_kernel` generates NumPy or Torch source, `simulate` integrates a reduced flow, `MatrixModel` is the full model that every
-formula is checked against, `verify` gathers evidence for every claim.
+`compile_kernel` generates NumPy or Torch source, `simulate` integrates a reduced flow, `MatrixModel` is the
+full model that every formula is checked against, `verify` gathers evidence for every claim.
 """
 
 from __future__ import annotations

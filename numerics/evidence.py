@@ -1,8 +1,9 @@
 """From claims to verdicts: exact proof first, then independent numerical evidence from the full model.
 
-``proved`` needs every obligation of a claim decided exactly; ``supported`` means undecided with numerical evidence for it;
-``refuted`` means an exact counterexample or a contradiction by the full model; everything else stays ``undecided``. A claim
-that one kind of evidence supports and another contradicts is an error of its own (`ContradictionError`), never a vote.
+``proved`` needs every obligation of a claim decided exactly; ``supported`` means undecided with numerical
+evidence for it; ``refuted`` means an exact counterexample or a contradiction by the full model; everything else
+stays ``undecided``. A claim that one kind of evidence supports and another contradicts is an error of its own
+(`ContradictionError`), never a vote.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ class ContradictionError(GradlineError):
 class Evidence:
     """What one kind of check says about a claim.
 
-    ``kind`` is ``"symbolic"``, ``"autograd"`` or ``"trajectory"``; ``supports`` is True, False, or None where the check could not decide;
-    ``detail`` says it in words; ``numbers`` holds the figures (counts, worst difference and its bound).
+    ``kind`` is ``"symbolic"``, ``"autograd"`` or ``"trajectory"``; ``supports`` is True, False, or None where
+    the check could not decide; ``detail`` says it in words; ``numbers`` holds the figures (counts, worst
+    difference and its bound).
     """
 
     kind: str
@@ -123,7 +125,9 @@ def _symbolic(claim: Claim) -> Evidence:
 
 
 def _numerical(kind: str, comparisons: Iterator[Any]) -> Evidence:
-    """Summarize comparisons with the full model: the one that comes closest to its bound, or the first that breaks it."""
+    """Summarize comparisons with the full model: the one that comes closest to its bound, or the first that
+    breaks it.
+    """
     found = list(comparisons)
     if not found:
         return Evidence(kind, None, "no case", {"comparisons": 0})
@@ -172,16 +176,19 @@ def judge(claim: Claim, evidence: Sequence[Evidence]) -> Verdict:
 
 def verify_claim(claim: Claim, seed: int = 0) -> ClaimResult:
     """Gather all evidence for one claim and judge it."""
+    from numerics.gradient_flow import one_thread
+
     begin = time.perf_counter()
-    evidence = (_symbolic(claim), *_numerical_evidence(claim, seed))
+    with one_thread():
+        evidence = (_symbolic(claim), *_numerical_evidence(claim, seed))
     return ClaimResult(claim, judge(claim, evidence), evidence, time.perf_counter() - begin)
 
 
 def verify(claims_: Sequence[Claim] | None = None, *, seed: int = 0, progress: Progress | None = None) -> Report:
     """Verify claims: exact proof of every obligation, and comparison with the full model where it applies.
 
-    Parameters: ``claims_``, the claims, by default all of `theory.claims`; ``seed`` of the random cases; ``progress``, called with
-    the number done, the number in all and the id at hand.
+    Parameters: ``claims_``, the claims, by default all of `theory.claims`; ``seed`` of the random cases;
+    ``progress``, called with the number done, the number in all and the id at hand.
 
     Returns: a `Report`. Raises: `ContradictionError` when kinds of evidence disagree.
 

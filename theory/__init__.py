@@ -1,7 +1,8 @@
 """Derive and prove the gradient-flow theory of attention with SymPy.
 
-`TokenTask` and `AttentionModel` describe the setting, `derive` gives the `ReducedFlow` of the two coordinates, `first_integral` its
-conserved quantity, `claims` the statements of the theory, `compare` decides whether two expressions are equal.
+`TokenTask` and `AttentionModel` describe the setting, `derive` gives the `ReducedFlow` of the two coordinates,
+`first_integral` its conserved quantity, `claims` the statements of the theory, `compare` decides whether two
+expressions are equal.
 
 Source of the theory: arXiv 2608.06776.
 """

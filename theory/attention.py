@@ -29,8 +29,9 @@ RATES: Mapping[Circuit, Symbol] = MappingProxyType({"OV": eta_OV, "QK": eta_QK})
 class OrbitFlow:
     """The gradient flow of the collapsed model on orbit values.
 
-    ``attention`` is the mass on the informative slots in orbit values; ``loss`` and ``velocity`` are in orbit values and the symbol
-    ``alpha`` that stands for it. ``velocity`` maps the symbol of an orbit to its time derivative (rates included).
+    ``attention`` is the mass on the informative slots in orbit values; ``loss`` and ``velocity`` are in orbit
+    values and the symbol ``alpha`` that stands for it. ``velocity`` maps the symbol of an orbit to its time
+    derivative (rates included).
     """
 
     task: TokenTask
@@ -50,7 +51,9 @@ def _value(found: tuple[Orbit, ...], column: str, relation: str) -> Any:
 
 
 def _attention(task: TokenTask, found: tuple[Orbit, ...]) -> Any:
-    """Softmax mass of the informative slots; scores are taken relative to those of the noise slots (softmax is shift invariant)."""
+    """Softmax mass of the informative slots; scores are taken relative to those of the noise slots (softmax is
+    shift invariant).
+    """
     gap = _value(found, "informative", "same") - _value(found, "noise", "same")
     weight = task.informative_slots * exp(task.score_scale * gap)
     return weight / (weight + task.noise_slots)
@@ -68,7 +71,8 @@ def _margin(found: tuple[Orbit, ...]) -> Any:
 def attention_derivative(attention: Any, value: Symbol) -> Any:
     """Return ``d alpha/d value`` as a rational function of ``alpha``.
 
-    The attention is a Moebius transform of its exponential, so the exponential is eliminated by inverting that transform.
+    The attention is a Moebius transform of its exponential, so the exponential is eliminated by inverting that
+    transform.
     """
     (exponential,) = attention.atoms(exp)
     weight = Dummy("e")
@@ -94,7 +98,8 @@ def _rational_in_exponential(expression: Any) -> Any:
 def orbit_flow(task: TokenTask) -> OrbitFlow:
     """Derive loss and gradient flow on orbit values from the forward pass.
 
-    ``L = log sum_c exp(z_c - z_y)``, and ``dv/dt = -(eta/|O|) dL/dv`` for each orbit, with the chain rule through the attention.
+    ``L = log sum_c exp(z_c - z_y)``, and ``dv/dt = -(eta/|O|) dL/dv`` for each orbit, with the chain rule
+    through the attention.
 
     >>> flow = orbit_flow(TokenTask())
     >>> flow.loss

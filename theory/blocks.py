@@ -1,9 +1,9 @@
 """The algebra of block matrices with symbolic sizes, spanned by identity and all-ones blocks.
 
-A block between index sets that both carry a class is ``(s I_M + t J_M) (x) J``, with ``I_M`` the identity and ``J_M`` the all-ones
-matrix over classes and ``J`` all ones inside a pair of classes; any other block is ``t J``. Products, transposes and spectra of such
-matrices stay closed form in the sizes, because the space splits into vectors constant over classes and vectors
-that sum to zero over classes (multiplicity ``M - 1``).
+A block between index sets that both carry a class is ``(s I_M + t J_M) (x) J``, with ``I_M`` the identity and
+``J_M`` the all-ones matrix over classes and ``J`` all ones inside a pair of classes; any other block is ``t
+J``. Products, transposes and spectra of such matrices stay closed form in the sizes, because the space splits
+into vectors constant over classes and vectors that sum to zero over classes (multiplicity ``M - 1``).
 
 Source: arXiv 2608.06776, directions of the two circuits; claim `isometry-criterion`.
 """

@@ -1,11 +1,12 @@
 """Factorized circuits ``W = U V^T``: the product flow, balancedness, and the rescaled learning rate on the line.
 
-With rate ``eta`` for both factors and ``G = dL/dW``, ``dW/dt = -eta (U U^T G + G V V^T)``, and ``U^T U - V^T V`` is conserved.
-When ``E E^T E = sigma^2 E``, a factorized circuit on the line ``W = mu E`` moves as the collapsed one with its rate
-multiplied by ``2 sigma |mu|`` (balanced) or ``sqrt(c^2 + 4 sigma^2 mu^2)`` (imbalance ``c``).
+With rate ``eta`` for both factors and ``G = dL/dW``, ``dW/dt = -eta (U U^T G + G V V^T)``, and ``U^T U - V^T
+V`` is conserved. When ``E E^T E = sigma^2 E``, a factorized circuit on the line ``W = mu E`` moves as the
+collapsed one with its rate multiplied by ``2 sigma |mu|`` (balanced) or ``sqrt(c^2 + 4 sigma^2 mu^2)``
+(imbalance ``c``).
 
-Source: arXiv 2608.06776, implicit rescaling; claims `product-flow`, `balancedness`, `balanced-root`, `rescaling-balanced`,
-`rescaling-imbalanced`, `isometry-criterion`.
+Source: arXiv 2608.06776, implicit rescaling; claims `product-flow`, `balancedness`, `balanced-root`,
+`rescaling-balanced`, `rescaling-imbalanced`, `isometry-criterion`.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def balanced_root_residuals() -> tuple[Words, Words]:
 
 
 def _on_direction(flow: Words, left: Words, right: Words, rules: tuple[Rule, ...], target: Words) -> Any:
-    """Put ``U U^T``, ``V V^T`` and ``G = E`` into the product flow and read off its coefficient along the target word."""
+    """Put ``U U^T``, ``V V^T`` and ``G = E`` into the product flow and read off its coefficient along the
+    target word.
+    """
     total = Words.of({})
     for w, c in flow.terms.items():
         if w == word("U U^T G"):
@@ -106,7 +109,9 @@ def _on_direction(flow: Words, left: Words, right: Words, rules: tuple[Rule, ...
 
 @lru_cache(maxsize=1)
 def _balanced_factor() -> tuple[Any, Trace]:
-    """The factor for ``W = mu E``, balanced: ``U U^T = |mu| E E^T/sigma`` is the positive root of ``W W^T``, likewise ``V V^T``."""
+    """The factor for ``W = mu E``, balanced: ``U U^T = |mu| E E^T/sigma`` is the positive root of ``W W^T``,
+    likewise ``V V^T``.
+    """
     left, right = (Abs(_mu) / _sigma) * (E @ E.T), (Abs(_mu) / _sigma) * (E.T @ E)
     W = _mu * E
     for root, square in ((left, W @ W.T), (right, W.T @ W)):
@@ -123,7 +128,9 @@ def _balanced_factor() -> tuple[Any, Trace]:
 
 @lru_cache(maxsize=1)
 def _imbalanced_factor() -> tuple[Any, Trace]:
-    """The factor for ``U = u A``, ``V = v B``, ``A B^T = E/sigma``: the square of ``u^2 + v^2``, in ``c = u^2 - v^2`` and ``sigma mu = u v``."""
+    """The factor for ``U = u A``, ``V = v B``, ``A B^T = E/sigma``: the square of ``u^2 + v^2``, in ``c = u^2 -
+    v^2`` and ``sigma mu = u v``.
+    """
     target = A @ B.T
     value = _on_direction(product_flow(Integer(-1)), _u**2 * (A @ A.T), _v**2 * (B @ B.T), PROJECTION, target)
     c = Symbol("c", real=True)

@@ -4,7 +4,8 @@
 
 with ``f = 1`` for a collapsed circuit and the rescaling of `theory.factorization` for a factorized one.
 
-Source: arXiv 2608.06776, reduced dynamics; claims `flow-collapsed`, `flow-published`, `flow-cafo`, `flow-faco`, `flow-fafo`.
+Source: arXiv 2608.06776, reduced dynamics; claims `flow-collapsed`, `flow-published`, `flow-cafo`, `flow-faco`,
+`flow-fafo`.
 """
 
 from __future__ import annotations
@@ -62,10 +63,11 @@ class Velocity(Mapping[Symbol, Any]):
 class ReducedFlow:
     """The flow of ``(mu_OV, mu_QK)``.
 
-    ``states``, the two coordinates; ``velocity``, their time derivatives in states and parameters only; ``loss``, the population
-    cross-entropy; ``attention``, the mass on informative slots; ``compact``, the velocities in terms of ``alpha`` as well, for which
-    ``attention`` is the definition; ``parameters``, the free parameters in call order; ``definitions``, named quantities (``r``, ``kappa``,
-    ``sigma_OV``, ``norm2_QK``, ...); ``assumptions`` and ``trace`` of the derivation.
+    ``states``, the two coordinates; ``velocity``, their time derivatives in states and parameters only;
+    ``loss``, the population cross-entropy; ``attention``, the mass on informative slots; ``compact``, the
+    velocities in terms of ``alpha`` as well, for which ``attention`` is the definition; ``parameters``, the
+    free parameters in call order; ``definitions``, named quantities (``r``, ``kappa``, ``sigma_OV``,
+    ``norm2_QK``, ...); ``assumptions`` and ``trace`` of the derivation.
     """
 
     model: AttentionModel

@@ -19,7 +19,7 @@ from theory.converter import Converter
 from theory.errors import GradlineError
 from theory.inputs import SignCondition, check_names, conditions, exact
 from theory.normal_form import NormalForm, convert, convert_checked
-from theory.witnesses import Separation, decimal_bounds, generic, instance, mapping, points, separate
+from theory.witnesses import Separation, decimal_bounds, generic, holds, instance, mapping, points, separate
 
 __all__ = ["Decision", "NormalForm", "UndecidedError", "compare", "is_zero", "normal_form", "prove_zero"]
 
@@ -242,11 +242,21 @@ def _on_stratum(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignCon
         decision = prove_zero(reduced, relations)
     except OutsideDomainError:
         return None
-    if decision.answer != "different":
-        return decision
-    point = {**decision.witness, symbol: sympy.cancel(value.xreplace(dict(decision.witness)))}
-    witness = MappingProxyType(dict(mapping(point)))
-    return Decision("different", decision.reason, witness, decision.enclosure, decision.assumptions)
+    return _lifted(expr, symbol, value, given, decision) if decision.answer == "different" else decision
+
+
+def _lifted(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignCondition], decision: Decision) -> Decision:
+    """A witness of the whole expression from one on a stratum, where the expression may have a smaller domain."""
+    missing = expr.free_symbols - {symbol} - set(decision.witness)
+    for rest in points(sorted(missing, key=lambda s: str(s.name)), (), _POINTS):
+        point = {**rest, **decision.witness}
+        point[symbol] = sympy.cancel(value.xreplace(point))
+        if not all(holds(condition, point) for condition in given):
+            continue
+        found = separate(expr, point, _BITS)
+        if found is not None and found.nonzero:
+            return _different(found, given)
+    return Decision("undecided", f"no point with {symbol} = {value} was found where the value is defined and not zero")
 
 
 _RELATIONS = {">": sympy.Gt, ">=": sympy.Ge, "!=": sympy.Ne}

@@ -93,10 +93,10 @@ def _check_node(node: Any) -> None:
         raise ValueError("the imaginary unit I in the expression; real expressions expected")
     if name in _INFINITE:
         raise ValueError(f"{node} in the expression; finite expressions expected")
-    if isinstance(node, Symbol) and (node.is_extended_real is False or node.is_finite is False):
-        raise ValueError(f"the symbol {node} is not real; real symbols expected")
     if getattr(node, "is_Matrix", False) or getattr(node, "is_commutative", True) is False:
         raise TypeError(f"{name} {node} in the expression; expected scalars (write the entries as symbols)")
+    if isinstance(node, Symbol) and (node.is_extended_real is False or node.is_finite is False):
+        raise ValueError(f"the symbol {node} is not real; real symbols expected")
     if name in _REFUSED:
         raise GradlineError(f"{name} in the normal form of {node}: not supported; decide each branch by itself")
     if isinstance(node, Relational):

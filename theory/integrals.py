@@ -1,10 +1,11 @@
 """First integrals of the reduced flow: the curve becomes a straight line in suitable coordinates.
 
-When ``d mu_QK / d mu_OV`` splits into a factor in each coordinate, ``Y(mu_QK) d mu_QK = slope X(mu_OV) d mu_OV``, and with the
-antiderivatives ``y`` and ``x`` the combination ``y - slope x`` is constant along the flow.
+When ``d mu_QK / d mu_OV`` splits into a factor in each coordinate, ``Y(mu_QK) d mu_QK = slope X(mu_OV) d
+mu_OV``, and with the antiderivatives ``y`` and ``x`` the combination ``y - slope x`` is constant along the
+flow.
 
-Source: arXiv 2608.06776, conserved quantities; claims `integral-caco`, `integral-cafo`, `integral-faco`, `integral-fafo`,
-`integral-imbalanced-ov`.
+Source: arXiv 2608.06776, conserved quantities; claims `integral-caco`, `integral-cafo`, `integral-faco`,
+`integral-fafo`, `integral-imbalanced-ov`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ __all__ = ["FirstIntegral", "first_integral"]
 
 @dataclass(frozen=True)
 class FirstIntegral:
-    """``value = y - slope x`` is constant along the flow; in the plane of ``x`` and ``y`` every trajectory is a straight line.
+    """``value = y - slope x`` is constant along the flow; in the plane of ``x`` and ``y`` every trajectory is a
+    straight line.
 
     ``signs`` are those of the coordinates for which it holds: a balanced circuit keeps its sign.
     """
@@ -126,7 +128,8 @@ def _separate(ratio: Any, flow: ReducedFlow) -> tuple[Any, dict[Symbol, Any]]:
             states = sorted({atoms.owner[g] for g in base.free_symbols if g in atoms.owner}, key=lambda s: s.name)
             if len(states) > 1:
                 raise GradlineError(
-                    f"first integral, separation: the factor {atoms.back(base)} mixes {states[0]} and {states[1]}; no separable form"
+                    f"first integral, separation: the factor {atoms.back(base)} "
+                    f"mixes {states[0]} and {states[1]}; no separable form"
                 )
             piece = atoms.back(base ** (power * direction))
             if states:
@@ -137,7 +140,9 @@ def _separate(ratio: Any, flow: ReducedFlow) -> tuple[Any, dict[Symbol, Any]]:
 
 
 def _normalize(part: Any, state: Symbol) -> tuple[Any, Any]:
-    """Scale a factor so that its term without exponentials has leading coefficient 1; returns (scale, scaled factor)."""
+    """Scale a factor so that its term without exponentials has leading coefficient 1; returns (scale, scaled
+    factor).
+    """
     at_zero: dict[Any, Any] = {e: Integer(0) for e in part.atoms(exp)}
     at_zero |= {p: Integer(1) for p in part.atoms(Pow) if p.has(state) and not p.exp.is_Integer}
     numerator, denominator = together(part.xreplace(at_zero)).as_numer_denom()
@@ -231,8 +236,8 @@ def _first_integral(flow: ReducedFlow, signs: tuple[tuple[Symbol, int], ...]) ->
 def first_integral(flow: ReducedFlow, signs: Mapping[str, int] | None = None) -> FirstIntegral:
     """Find the first integral of a reduced flow by separation, and prove it.
 
-    ``y(mu_QK) - slope x(mu_OV)`` is constant along the flow. The factor of ``y`` has coefficient 1 in front of its term without
-    exponentials, that of ``x`` in front of its leading term.
+    ``y(mu_QK) - slope x(mu_OV)`` is constant along the flow. The factor of ``y`` has coefficient 1 in front of
+    its term without exponentials, that of ``x`` in front of its leading term.
 
     Parameters: ``flow``; ``signs``, the sign (1 or -1) of a state in a balanced circuit, 1 by default.
 

@@ -1,8 +1,9 @@
 """The line: directions of the two circuits, their norms and singular values, and the flow of the coordinates.
 
-The linear conservation laws leave the orbit flow of each circuit a single direction ``E``, scaled so that the coordinate is the
-contrast the loss sees: ``W[same] - W[other] = mu_OV`` and ``W[informative] - W[noise] = mu_QK``. From a point on the
-lines the flow stays there when the orbit velocities are parallel to the directions, which is proved here, not assumed.
+The linear conservation laws leave the orbit flow of each circuit a single direction ``E``, scaled so that the
+coordinate is the contrast the loss sees: ``W[same] - W[other] = mu_OV`` and ``W[informative] - W[noise] =
+mu_QK``. From a point on the lines the flow stays there when the orbit velocities are parallel to the
+directions, which is proved here, not assumed.
 
 Source: arXiv 2608.06776, reduced dynamics; claims `gradient-parallel`, `flow-collapsed`, `isometry-criterion`.
 """
@@ -38,8 +39,8 @@ COORDINATES: Mapping[Circuit, Symbol] = MappingProxyType({"OV": mu_OV, "QK": mu_
 class Isometry:
     """Whether ``E E^T E = sigma^2 E``, decided for all sizes: one distinct non-zero singular value.
 
-    ``residual`` is ``E E^T E - sigma^2 E`` with the first squared singular value as ``sigma^2``; where it is not zero, ``gap``
-    is a difference of two squared singular values whose sign is proved.
+    ``residual`` is ``E E^T E - sigma^2 E`` with the first squared singular value as ``sigma^2``; where it is
+    not zero, ``gap`` is a difference of two squared singular values whose sign is proved.
     """
 
     holds: bool
@@ -51,8 +52,9 @@ class Isometry:
 class Direction:
     """The direction ``E`` of one circuit.
 
-    ``values`` maps each orbit symbol to the entry of ``E`` there; ``matrix`` is ``E`` as a block matrix over the columns that move;
-    ``norm2`` is its squared Frobenius norm; ``singular_values2`` are pairs (square, multiplicity); ``rank`` is their number.
+    ``values`` maps each orbit symbol to the entry of ``E`` there; ``matrix`` is ``E`` as a block matrix over
+    the columns that move; ``norm2`` is its squared Frobenius norm; ``singular_values2`` are pairs (square,
+    multiplicity); ``rank`` is their number.
     """
 
     circuit: Circuit
@@ -109,7 +111,8 @@ def _direction_values(found: tuple[Orbit, ...], laws: tuple[LinearLaw, ...]) -> 
     basis = matrix.nullspace().to_Matrix().tolist()
     if len(basis) != 1:
         raise NoLineError(
-            f"the {found[0].circuit} orbit values move in {len(basis)} dimensions: {len(laws)} linear conservation laws "
+            f"the {found[0].circuit} orbit values move in {len(basis)} dimensions: {len(laws)} "
+            "linear conservation laws "
             f"for {len(states)} orbits leave no single direction"
         )
     contrast = _contrast(found)
@@ -243,4 +246,3 @@ def collapsed_line(task: TokenTask) -> Line:
         MappingProxyType(gradient),
         tuple(trace),
     )
-

@@ -33,10 +33,11 @@ PARAMETERIZATIONS: dict[str, tuple[Form, Form]] = {
 class AttentionModel:
     """One attention head on a task.
 
-    Parameters: ``task``; ``qk`` and ``ov``, ``"collapsed"`` (``W`` is trained) or ``"factorized"`` (``W = U V^T``, both trained);
-    ``imbalance_qk``, ``imbalance_ov``, the ``c`` of ``U^T U - V^T V = c P`` (a number or a symbol such as ``theory.symbols.c_QK``,
-    default 0: balanced); ``width_qk``, ``width_ov``, inner widths, by default the rank of the direction (M-1 for output-value; 1, or M
-    with a query for each class, for query-key).
+    Parameters: ``task``; ``qk`` and ``ov``, ``"collapsed"`` (``W`` is trained) or ``"factorized"`` (``W = U
+    V^T``, both trained); ``imbalance_qk``, ``imbalance_ov``, the ``c`` of ``U^T U - V^T V = c P`` (a number or
+    a symbol such as ``theory.symbols.c_QK``, default 0: balanced); ``width_qk``, ``width_ov``, inner widths, by
+    default the rank of the direction (M-1 for output-value; 1, or M with a query for each class, for
+    query-key).
 
     Raises: ``ValueError`` for an imbalance or a width on a collapsed circuit, or a width below the rank.
 
@@ -69,20 +70,23 @@ class AttentionModel:
             raise ValueError(f"imbalance_{circuit}={imbalance}: expected a real number or a real symbol such as c_QK")
         if imbalance.free_symbols and imbalance.is_zero is not False:
             raise ValueError(
-                f"imbalance_{circuit}={imbalance}: expected a symbol that is not 0, such as theory.symbols.c_{circuit.upper()}; "
+                f"imbalance_{circuit}={imbalance}: expected a symbol that is not 0, "
+                f"such as theory.symbols.c_{circuit.upper()}; "
                 "leave it out for a balanced circuit"
             )
         object.__setattr__(self, f"imbalance_{circuit}", imbalance)
         width = getattr(self, f"width_{circuit}")
         if form == "collapsed" and imbalance != 0:
             raise ValueError(
-                f"imbalance_{circuit}={imbalance}: the {circuit} circuit is collapsed and has no factors; use {circuit}='factorized'"
+                f"imbalance_{circuit}={imbalance}: the {circuit} circuit is collapsed and has no factors; "
+                f"use {circuit}='factorized'"
             )
         if width is None:
             return
         if form == "collapsed":
             raise ValueError(
-                f"width_{circuit}={width}: the {circuit} circuit is collapsed and has no inner width; use {circuit}='factorized'"
+                f"width_{circuit}={width}: the {circuit} circuit is collapsed and has no inner width; "
+                f"use {circuit}='factorized'"
             )
         width = exact_number(f"width_{circuit}", width)
         if not (width.is_integer and width.is_positive):

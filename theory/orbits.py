@@ -51,8 +51,9 @@ class IndexSet:
 class Orbit:
     """Entries of a circuit that the symmetry permutes among themselves.
 
-    ``relation`` says how the class of the row and of the column relate: the same class, another one, or ``"all"`` where one of the two
-    has no class. ``size`` is the number of entries; a ``frozen`` orbit belongs to tokens with zero embedding and never moves.
+    ``relation`` says how the class of the row and of the column relate: the same class, another one, or
+    ``"all"`` where one of the two has no class. ``size`` is the number of entries; a ``frozen`` orbit belongs
+    to tokens with zero embedding and never moves.
     """
 
     circuit: Circuit
@@ -67,7 +68,8 @@ class Orbit:
 def circuit_sets(task: TokenTask, circuit: Circuit) -> tuple[IndexSet, tuple[IndexSet, ...]]:
     """Return the row set and the column sets of a circuit's matrix.
 
-    ``W_OV`` has a row for each class, ``W_QK`` one for each query token; both have a column for each informative and each noise token.
+    ``W_OV`` has a row for each class, ``W_QK`` one for each query token; both have a column for each
+    informative and each noise token.
     """
     columns = (IndexSet("informative", task.block, True), IndexSet("noise", task.noise, False))
     if circuit == "OV":
@@ -145,9 +147,9 @@ def linear_laws(
     """Find all linear combinations of orbit values that the flow conserves.
 
     Each velocity is a polynomial in the ``moving`` symbols and in exponentials over a common denominator; a combination
-    ``sum c_i v_i`` is conserved when ``sum c_i dv_i/dt`` vanishes coefficient by coefficient, so the laws are the null space of
-    the coefficient matrix, over the rational functions of sizes and rates. Exponentials count as independent, so that each
-    law found is one.
+    ``sum c_i v_i`` is conserved when ``sum c_i dv_i/dt`` vanishes coefficient by coefficient, so the laws are
+    the null space of the coefficient matrix, over the rational functions of sizes and rates. Exponentials count
+    as independent, so that each law found is one.
 
     Parameters: ``states``, the orbit values; ``velocities``, their time derivatives, in the same order; ``moving``,
     every symbol that changes in time.

@@ -1,7 +1,8 @@
 """Claims: what a theory states, under which assumptions, and the obligations that prove it.
 
-A claim holds stated formulas and a function that confronts them with the derivation: each `Obligation` it returns must vanish
-(or be positive). The stated formulas are never an input of the derivation, so a wrong formula gives an obligation that fails.
+A claim holds stated formulas and a function that confronts them with the derivation: each `Obligation` it
+returns must vanish (or be positive). The stated formulas are never an input of the derivation, so a wrong
+formula gives an obligation that fails.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ Stated = Mapping[str, Any]
 class Obligation:
     """Something to prove: ``value = 0`` or ``value > 0``.
 
-    ``value`` is a SymPy expression, a `BlockMatrix` or `Words`; ``assumptions`` are SymPy relations; where ``decisive`` is false, a
-    value that is not zero in normal form leaves the question open (a hypothesis was used from left to right only).
+    ``value`` is a SymPy expression, a `BlockMatrix` or `Words`; ``assumptions`` are SymPy relations; where
+    ``decisive`` is false, a value that is not zero in normal form leaves the question open (a hypothesis was
+    used from left to right only).
     """
 
     name: str
@@ -53,9 +55,10 @@ class Outcome:
 class Claim:
     """A statement of a theory with the means to check it.
 
-    ``id``, a short name; ``title`` and ``text``, for people; ``source``, where it is published; ``stated``, the formulas by name;
-    ``obligations``, a function from the stated formulas to what must be proved; ``assumptions`` and ``trace``, functions of nothing, so
-    that listing claims derives nothing; ``subject``, what numerical evidence can be compared with (see `numerics.evidence`).
+    ``id``, a short name; ``title`` and ``text``, for people; ``source``, where it is published; ``stated``, the
+    formulas by name; ``obligations``, a function from the stated formulas to what must be proved;
+    ``assumptions`` and ``trace``, functions of nothing, so that listing claims derives nothing; ``subject``,
+    what numerical evidence can be compared with (see `numerics.evidence`).
     """
 
     id: str

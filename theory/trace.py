@@ -12,7 +12,8 @@ __all__ = ["Assumption", "Step", "Trace"]
 class Step:
     """One step of a derivation: ``rule`` turns ``inputs`` into ``output``.
 
-    ``rule`` is a short name of the rule; ``reason`` says in a sentence why it applies; ``name`` is what the output is called.
+    ``rule`` is a short name of the rule; ``reason`` says in a sentence why it applies; ``name`` is what the
+    output is called.
     """
 
     rule: str

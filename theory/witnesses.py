@@ -17,7 +17,7 @@ from theory.balls import enclose, supported
 from theory.inputs import SignCondition, symbol_range
 from theory.signs import Range
 
-__all__ = ["Point", "decimal_bounds", "generic", "instance", "points", "separate"]
+__all__ = ["Point", "decimal_bounds", "generic", "holds", "instance", "points", "separate"]
 
 Point = dict[Symbol, Rational]
 
@@ -46,7 +46,7 @@ def points(symbols: Sequence[Symbol], given: Sequence[SignCondition], count: int
             point = {s: c[(i + attempt) % len(c)] for i, (s, c) in enumerate(zip(ordered, choices, strict=True))}
         else:
             point = {s: random.choice(c) for s, c in zip(ordered, choices, strict=True)}
-        if all(_holds(condition, point) for condition in given):
+        if all(holds(condition, point) for condition in given):
             found += 1
             yield point
             if found >= count or not ordered:
@@ -106,7 +106,8 @@ def _range(symbol: Symbol, given: Sequence[SignCondition]) -> Range:
     return bound
 
 
-def _holds(condition: SignCondition, point: Point) -> bool:
+def holds(condition: SignCondition, point: Point) -> bool:
+    """Whether a condition is proved to hold at a point."""
     ball = enclose(condition.expr, point, 128)
     if not ball.is_finite():
         return False

@@ -1,8 +1,8 @@
 """Noncommutative polynomials in matrices and their transposes: identities that hold for matrices of any shapes.
 
-An expression is a sum of words, each a product of letters ``A`` or ``A^T`` with a commutative coefficient. Two expressions
-with the same words are equal for matrices of all shapes that fit. Rewriting rules on words (``A^T A -> P``) express
-hypotheses.
+An expression is a sum of words, each a product of letters ``A`` or ``A^T`` with a commutative coefficient. Two
+expressions with the same words are equal for matrices of all shapes that fit. Rewriting rules on words (``A^T A
+-> P``) express hypotheses.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def rewrite(expression: Words, rules: tuple[Rule, ...]) -> Words:
 def gradient(product: Words, cotangent: str, variable: str) -> Words:
     """The gradient of ``L(W)`` in a factor of ``W``, from ``dL = tr(G^T dW)`` with ``G = dL/dW``.
 
-    Each occurrence of the variable in ``G^T W`` is rotated to the end of the trace, transposing the trace where the variable is
-    transposed; ``dL = tr(X^T dA)`` then gives ``dL/dA = X``.
+    Each occurrence of the variable in ``G^T W`` is rotated to the end of the trace, transposing the trace where
+    the variable is transposed; ``dL = tr(X^T dA)`` then gives ``dL/dA = X``.
 
     >>> U, V = matrix("U"), matrix("V")
     >>> print(gradient(U @ V.T, "G", "U"), "and", gradient(U @ V.T, "G", "V"))

@@ -11,16 +11,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from sympy import Rational
 
 from numerics.checks.cases import Array, Case, Circuit, draw, evaluate, matrix_velocities, with_attention
-from theory.paper.settings import SETTINGS, has_line
+from theory.paper.factors import c, mu, sigma
+from theory.paper.settings import SETTINGS, SIGMA_OV, has_line
 from theory.registry import Claim
-from theory.symbols import c_OV, c_QK, gamma, mu_OV, mu_QK
-from theory.words import Words
+from theory.symbols import K, b, c_OV, c_QK, gamma, mu_OV, mu_QK
+from theory.words import Words, matrix
 
 __all__ = ["Comparison", "autograd_comparisons", "has_autograd"]
 
-#: Rounding of the enumerated loss and its gradient: sums of up to about 1e4 terms in double precision, each within 1e-16 of its size.
+#: Rounding of the enumerated loss and its gradient: sums of up to about 1e4 terms in double precision, each
+#: within 1e-16 of its size.
 ROUNDING = 1e-11
 
 COORDINATE: dict[Circuit, Any] = {"OV": mu_OV, "QK": mu_QK}
@@ -68,15 +71,13 @@ def _attention(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator
 
 def _loss(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
     for case in _cases(rng, "CACO", repeats):
-        formula = with_attention(case.values, claim.stated["L"])
+        formula = with_attention(claim.stated["L"])
         yield _compare("L", evaluate(formula, case.values), float(case.model().loss().detach()), case)
 
 
 def _published_case(case: Case) -> Case:
     """The case with ``K = b``, infinite noise and unit score scale."""
-    from theory.symbols import K, b
-
-    values = {**case.values, K: case.values[b], gamma: case.values[b] / case.values[b]}
+    values = {**case.values, K: case.values[b], gamma: Rational(1)}
     return Case(case.query_kind, False, case.code, values)
 
 
@@ -88,7 +89,7 @@ def _velocity(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[
         directions = {"OV": net.directions().E_OV, "QK": net.directions().E_QK}
         for circuit, velocity in matrix_velocities(net, case.rates).items():
             name = COORDINATE[circuit].name
-            formula = with_attention(case.values, _key(claim, name, case.label))
+            formula = with_attention(_key(claim, name, case.label))
             stated = evaluate(formula, case.values)
             yield _compare(f"d{name}/dt", stated, _along(velocity, directions[circuit]), case)
             beside = np.abs(velocity - stated * directions[circuit]).max()
@@ -100,7 +101,8 @@ def _noise(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Com
         if case.finite:
             infinite = Case(case.query_kind, False, case.code, case.values)
             speeds = [
-                _along(matrix_velocities(c.model(), c.rates)["QK"], c.model().directions().E_QK) for c in (case, infinite)
+                _along(matrix_velocities(c.model(), c.rates)["QK"], c.model().directions().E_QK)
+                for c in (case, infinite)
             ]
             stated = evaluate(claim.stated[case.query_kind], case.values)
             yield _compare("speed, finite over infinite N", stated, speeds[0] / speeds[1], case)
@@ -160,16 +162,12 @@ def _shift(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Com
 
 def _factor(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
     """Speed of a factorized circuit over that of the collapsed one at the same point."""
-    from theory.paper.factors import c, mu, sigma
-
     for case in _cases(rng, "FAFO", repeats):
         imbalance: dict[Circuit, Any] = {"OV": case.values[c_OV], "QK": case.values[c_QK]}
         factorized = case.model("FAFO", imbalance if claim.subject[1] == "imbalanced" else None)
         fast, slow = (matrix_velocities(net, case.rates) for net in (factorized, case.model("CACO")))
         directions = {"OV": factorized.directions().E_OV, "QK": factorized.directions().E_QK}
         setting = next(s for s in SETTINGS if s.label == case.label)
-        from theory.paper.settings import SIGMA_OV
-
         values: dict[Circuit, Any] = {"OV": SIGMA_OV, "QK": setting.sigma_QK}
         for circuit, E in directions.items():
             images = {sigma: values[circuit], mu: COORDINATE[circuit], c: imbalance[circuit]}  # type: ignore[index]
@@ -226,16 +224,10 @@ def _words(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Com
             error, size = float(np.abs(stated - found).max()), float(np.abs(found).max())
         else:
             conserved = claim.stated["conserved"]
-            drift = conserved.derivative({"U": _letter("dU"), "V": _letter("dV")})
+            drift = conserved.derivative({"U": matrix("dU"), "V": matrix("dV")})
             error = float(np.abs(_numeric(drift, matrices | {"dU": dU, "dV": dV}, {})).max())
             size = float(np.abs(dU.T @ u).max())
         yield Comparison(f"largest entry of the {claim.id} residual", 0.0, error, ROUNDING * (1 + size), shape)
-
-
-def _letter(name: str) -> Words:
-    from theory.words import matrix
-
-    return matrix(name)
 
 
 def _roots(claim: Claim, u: Array, shape: str) -> Iterator[Comparison]:
@@ -272,5 +264,3 @@ def has_autograd(claim: Claim) -> bool:
 def autograd_comparisons(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Comparison]:
     """Compare the stated formulas of a claim with the full model at random points."""
     yield from _CHECKS[claim.subject[0]](claim, rng, repeats)
-
-

@@ -1,6 +1,7 @@
 """Random small cases on which a claim is confronted with the full model: exact values, concrete sizes.
 
-Source: section 2 of the theory (the model); every value is rational, so that formulas are evaluated exactly up to one rounding.
+Source: section 2 of the theory (the model); every value is rational, so that formulas are evaluated exactly up
+to one rounding.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sympy import Integer, Rational, Symbol, oo
 from numerics.matrix_model import MatrixModel
 from theory.balls import enclose
 from theory.model import PARAMETERIZATIONS
+from theory.paper.settings import ALPHA
 from theory.symbols import K, M, N, alpha, b, c_OV, c_QK, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n
 from theory.task import QueryKind, TokenTask
 
@@ -28,7 +30,9 @@ Circuit = Literal["OV", "QK"]
 
 @dataclass(frozen=True)
 class Case:
-    """A concrete setting: query kind, finite or infinite noise, parameterization, and a rational value for each symbol."""
+    """A concrete setting: query kind, finite or infinite noise, parameterization, and a rational value for each
+    symbol.
+    """
 
     query_kind: QueryKind
     finite: bool
@@ -43,9 +47,9 @@ class Case:
     @property
     def task(self) -> TokenTask:
         """The task with the sizes of the case."""
-        sizes = (self.values[s] for s in (M, b, K))
-        noise = self.values[N] if self.finite else oo
-        return TokenTask(*sizes, noise, self.values[m], self.values[n], self.query_kind, self.values[gamma])
+        value = self.values
+        noise = value[N] if self.finite else oo
+        return TokenTask(value[M], value[b], value[K], noise, value[m], value[n], self.query_kind, value[gamma])
 
     @property
     def rates(self) -> dict[str, float]:
@@ -73,7 +77,8 @@ class Case:
 
 
 def draw(rng: np.random.Generator, query_kind: QueryKind, finite: bool, code: str = "CACO") -> Case:
-    """Draw sizes 2-3 (classes) and 1-3, one or two slots of each kind, and rational rates, scale, coordinates and imbalances.
+    """Draw sizes 2-3 (classes) and 1-3, one or two slots of each kind, and rational rates, scale, coordinates
+    and imbalances.
 
     Coordinates stay within 2 and away from 0, where a balanced circuit would be stationary.
     """
@@ -117,15 +122,15 @@ def evaluate(expression: Any, values: Mapping[Symbol, Rational]) -> float:
     return float(ball.mid())
 
 
-def with_attention(values: Mapping[Symbol, Rational], expression: Any) -> Any:
+def with_attention(expression: Any) -> Any:
     """Replace ``alpha`` by its definition, for formulas that are stated with it."""
-    from theory.paper.settings import ALPHA
-
     return expression.xreplace({alpha: ALPHA})
 
 
 def matrix_velocities(net: MatrixModel, rates: Mapping[str, float]) -> dict[Circuit, Array]:
-    """``dW/dt`` of both effective matrices under gradient flow of the trained parameters, by automatic differentiation."""
+    """``dW/dt`` of both effective matrices under gradient flow of the trained parameters, by automatic
+    differentiation.
+    """
     loss = net.loss()
     named = dict(net.named_parameters())
     found = torch.autograd.grad(loss, list(named.values()))
@@ -140,5 +145,3 @@ def matrix_velocities(net: MatrixModel, rates: Mapping[str, float]) -> dict[Circ
             velocity = speed[f"U_{circuit}"] @ V.T + U @ speed[f"V_{circuit}"].T
         velocities[circuit] = (velocity * net.embedding).detach().numpy()
     return velocities
-
-

@@ -1,7 +1,7 @@
 """Trajectory evidence: stated flows and first integrals against the integrated full model.
 
-The full model is integrated with tolerance ``RTOL``; the error budget multiplies it by a margin for the accumulation over
-the trajectory and, for first integrals, by their sensitivity to the coordinates.
+The full model is integrated with tolerance ``RTOL``; the error budget multiplies it by a margin for the
+accumulation over the trajectory and, for first integrals, by their sensitivity to the coordinates.
 
 Source: sections 4 to 6 of the theory.
 """
@@ -56,9 +56,7 @@ def _velocity(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[
         for _ in range(repeats if has_line(setting, code) else 0):
             case = draw(rng, setting.query_kind, setting.finite and not published, code)
             if published:
-                case = Case(
-                    case.query_kind, False, code, {**case.values, K: case.values[b], gamma: Rational(1)}
-                )
+                case = Case(case.query_kind, False, code, {**case.values, K: case.values[b], gamma: Rational(1)})
             yield from _against_prediction(claim, case)
 
 
@@ -68,7 +66,7 @@ def _prediction(claim: Claim, case: Case) -> Array:
     for name in ("mu_OV", "mu_QK"):
         stated = claim.stated[name] if name in claim.stated else claim.stated[f"{name} [{case.label}]"]
         fixed = {s: v for s, v in case.values.items() if s not in (mu_OV, mu_QK)}
-        formulas.append(with_attention(case.values, stated).xreplace(fixed))
+        formulas.append(with_attention(stated).xreplace(fixed))
     kernel = compile_kernel(formulas, args=[mu_OV, mu_QK])
     start = [float(case.values[mu_OV]), float(case.values[mu_QK])]
     times = _times()

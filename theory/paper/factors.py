@@ -1,4 +1,5 @@
-"""Claims about factorized circuits: product flow, balancedness, rescaling, the isometry criterion, and the flows that follow.
+"""Claims about factorized circuits: product flow, balancedness, rescaling, the isometry criterion, and the
+flows that follow.
 
 Source: arXiv 2608.06776, implicit rescaling of learning rates.
 """
@@ -204,7 +205,8 @@ CLAIMS = (
     Claim(
         "isometry-criterion",
         "One distinct non-zero singular value, or no line",
-        "E E^T E = sigma^2 E holds for both circuits, except query-key with per-class queries and finite N, where it never does",
+        "E E^T E = sigma^2 E holds for both circuits, except query-key with per-class queries and finite N, "
+        "where it never does",
         _ISOMETRY,
         _isometry,
         SOURCE,

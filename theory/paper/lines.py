@@ -204,7 +204,8 @@ CLAIMS = (
     Claim(
         "shift-conservation",
         "Softmax shift invariance conserves sums",
-        "column sums of W_OV and, for finite N, row sums of W_QK are constant; 1^T U of a factorized OV circuit and V^T 1 of a "
+        "column sums of W_OV and, for finite N, row sums of W_QK are constant; "
+        "1^T U of a factorized OV circuit and V^T 1 of a "
         "factorized QK circuit are constant",
         _laws(),
         _shift_conservation,
@@ -234,7 +235,8 @@ CLAIMS = (
     Claim(
         "flow-collapsed",
         "Reduced flow, both circuits collapsed (CACO)",
-        "d mu_OV/dt = eta_OV alpha/(b D), d mu_QK/dt = eta_QK gamma (M-1) alpha (1-alpha) mu_OV/(||E_QK||^2 D), D = e^(alpha mu_OV) + M - 1",
+        "d mu_OV/dt = eta_OV alpha/(b D), d mu_QK/dt = eta_QK gamma (M-1) alpha (1-alpha) mu_OV/(||E_QK||^2 D), "
+        "D = e^(alpha mu_OV) + M - 1",
         {"mu_OV": velocity_OV()} | _DISPLAY,
         _flow_collapsed,
         SOURCE,
@@ -245,7 +247,8 @@ CLAIMS = (
     Claim(
         "flow-published",
         "The published system",
-        "K = b, N = oo, gamma = 1: d mu_OV/dt = eta_OV alpha/(b D), d mu_QK/dt = eta_QK (M-1) alpha (1-alpha) mu_OV/(M b^2 D)",
+        "K = b, N = oo, gamma = 1: d mu_OV/dt = eta_OV alpha/(b D), "
+        "d mu_QK/dt = eta_QK (M-1) alpha (1-alpha) mu_OV/(M b^2 D)",
         {
             "mu_OV": eta_OV * alpha / (b * (exp(alpha * mu_OV) + M - 1)),
             "mu_QK": eta_QK * (M - 1) * alpha * (1 - alpha) * mu_OV / (M * b**2 * (exp(alpha * mu_OV) + M - 1)),
@@ -259,7 +262,8 @@ CLAIMS = (
     Claim(
         "noise-correction",
         "A finite noise vocabulary speeds up query-key",
-        "with N noise tokens d mu_QK/dt is larger by 1 + M b/N (shared queries) or 1 + b/N (per class); d mu_OV/dt is the same",
+        "with N noise tokens d mu_QK/dt is larger by 1 + M b/N (shared queries) or 1 + b/N (per class); "
+        "d mu_OV/dt is the same",
         {"shared": 1 + M * b / N, "per_class": 1 + b / N},
         _noise_correction,
         SOURCE,

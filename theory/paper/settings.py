@@ -90,7 +90,9 @@ def setting_flow(setting: Setting, code: str = "CACO", **options: Any) -> Reduce
 
 
 def has_line(setting: Setting, code: str) -> bool:
-    """Whether a parameterization stays on the line in a setting: a factorized query-key circuit needs one singular value."""
+    """Whether a parameterization stays on the line in a setting: a factorized query-key circuit needs one
+    singular value.
+    """
     return code[0] == "C" or setting.sigma_QK is not None
 
 
