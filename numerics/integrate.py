@@ -138,12 +138,12 @@ def _grid(solution: Solution, time: TimeName) -> Array:
 
 
 def _deviation(one: Solution, other: Solution, times: Array) -> float:
-    """Largest deviation of two solutions, in states relative to ``1 + |mu|`` and in the end time relative to it."""
+    """Largest deviation of two solutions, in states relative to ``1 + |mu|`` and in the end time relative to ``t + t_0``."""
     common = times[times < min(one.t_end, other.t_end)]
     first, second = one.mu(common), other.mu(common)
     parts = np.abs(first - second) / (1 + np.abs(first))
     ends = np.abs(np.subtract(one.mu_end, other.mu_end)) / (1 + np.abs(one.mu_end))
-    late = abs(one.t_end - other.t_end) / one.t_end
+    late = abs(one.t_end - other.t_end) / (one.t_end + one.unit)
     return float(max(np.max(parts, initial=0.0), ends.max(), late))
 
 

@@ -98,7 +98,7 @@ class Solution:
 
     problem: Problem
     unit: float
-    curve: OdeSolution[np.float64]
+    curve: OdeSolution[Any]
     t_end: float
     mu_end: tuple[float, float]
     steps: int
@@ -237,7 +237,8 @@ def solve(
     end = _bound(time, unit)
     a, b = (float(x) for x in atol)
     stepper = _Stepper(problem, problem.right_side(math.log(unit)), method, rtol, (a, b), max_steps)
-    state, ends, pieces = np.array(problem.to_chart()), [0.0], []
+    state, ends = np.array(problem.to_chart()), [0.0]
+    pieces: list[Any] = []
     first, steps, crossed = problem.loss(state), 0, False
     for solver in stepper.steps(0.0, state, end):
         steps += 1

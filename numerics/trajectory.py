@@ -65,7 +65,7 @@ class Trajectory:
         """Coordinates ``(mu_OV, mu_QK)`` at times ``t`` between 0 and the end; shape (2, *t.shape)."""
         times = np.asarray(t, dtype=np.float64)
         if not bool(np.all((times >= 0) & (times <= self.end.t))):
-            raise ValueError(f"t={t}: expected times from 0 to the end of the run, t={self.end.t:.17g}")
+            raise ValueError(f"t={t!r}: expected times from 0 to the end of the run, t={self.end.t:.17g}")
         return self.solution.mu(times)
 
     def at(self, t: float) -> Point:
@@ -78,12 +78,13 @@ class Trajectory:
     def at_loss(self, loss: float) -> Point:
         """The state at which the loss has a value between the initial and the last one."""
         target, first = finite_number("loss", loss, positive=True), self.at(0.0)
-        if not self.end.loss <= target <= first.loss:
+        for point in (first, self.end):
+            if math.isclose(target, point.loss, rel_tol=1e-13):
+                return point
+        if not self.end.loss < target < first.loss:
             raise ValueError(
                 f"loss={loss}: expected a loss of this run, from {self.end.loss:.17g} to {first.loss:.17g}"
             )
-        if target in (first.loss, self.end.loss):
-            return first if target == first.loss else self.end
         solution = self.solution
 
         def gap(u: float) -> float:
