@@ -2,8 +2,8 @@
 
     SymPy expressions --rewrites--> stable SymPy expressions --lower--> Program --printer of a backend--> source
 
-Equal subexpressions are one value. Floats begin here: a constant is a fraction, or 60 decimal digits if it is irrational;
-printers round it once.
+Equal subexpressions are one value. Floats begin here: a constant is a fraction, or 60 decimal digits if it is
+irrational; printers round it once.
 
 Source: arXiv 2608.06776, reduced dynamics, as derived by `theory.flow`.
 """
@@ -46,7 +46,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Program:
-    """Arguments in call order, values in order of evaluation, known names of values, and the values that are returned."""
+    """Arguments in call order, values in order of evaluation, their known names, and those that are returned."""
 
     arguments: tuple[str, ...]
     values: tuple[Value, ...]
@@ -126,7 +126,7 @@ class _Builder:
 
     def refuse(self, expr: Any, why: str = "no backend can print") -> UnsupportedError:
         """The error for an expression, with the way down to it."""
-        name = expr.func.__name__ if expr.args else str(expr)
+        name = expr.func.__name__ if expr.args and not expr.is_number else str(expr)
         way = " > ".join(_short(e) for e in self._place)
         return UnsupportedError(f"lowering: {why} {name}, in {way}; rewrite the expression without it before compiling")
 
@@ -264,8 +264,8 @@ def lower(
 ) -> Program:
     """Lower rewritten expressions to a program.
 
-    Parameters: ``expressions``, the outputs; ``arguments``, symbols in call order; ``names``, known names of subexpressions;
-    ``uniform``, arguments that are usually scalars (they are combined first).
+    Parameters: ``expressions``, the outputs; ``arguments``, symbols in call order; ``names``, known names of
+    subexpressions; ``uniform``, arguments that are usually scalars (they are combined first).
     Returns: a `Program`. Raises: `UnsupportedError` naming what no backend prints and where it stands.
 
     >>> from sympy.abc import x

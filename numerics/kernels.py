@@ -17,13 +17,14 @@ from typing import Any
 from zlib import crc32
 
 import mpmath
-from sympy import Expr, Integer, MatrixBase, Symbol, exp
+from sympy import Symbol
 
 from numerics.backends.printer import Dialect, Signature, identifiers, module
-from numerics.value_check import reference, require_equal, value_at
 from numerics.functions import sigmoid
 from numerics.ir import Program, lower
+from numerics.requests import Request, expression_request, flow_request
 from numerics.rewrites import REWRITES, Rewrite
+from numerics.value_check import reference, require_equal, value_at
 from theory.errors import GradlineError
 from theory.positivity import sign
 from theory.symbols import SYMBOLS
@@ -33,16 +34,14 @@ __all__ = ["BACKENDS", "Kernel", "compile_kernel"]
 #: Backends by name: the module that holds the `Dialect`.
 BACKENDS = {"numpy": "numerics.backends.numpy", "torch": "numerics.backends.torch"}
 
-_CLAIMS = {"CACO": "flow-collapsed", "CAFO": "flow-cafo", "FACO": "flow-faco", "FAFO": "flow-fafo"}
-
 
 @dataclass(frozen=True)
 class Kernel:
     """A compiled function.
 
-    ``source``, standalone Python that needs only the backend's library; ``arguments``, names in call order (also the keywords; a
-    name that Python or the backend needs for itself has another parameter name in the source, either may be used); ``outputs``,
-    names of what is returned; ``backend``. A kernel is picklable.
+    ``source``, standalone Python that needs only the backend's library; ``arguments``, names of the symbols in order;
+    ``parameters``, the names they have in the source, different where Python or the backend needs a name itself (either
+    may be used as a keyword); ``outputs``, names of what is returned; ``backend``. A kernel can be pickled.
     """
 
     name: str
@@ -94,23 +93,6 @@ class Kernel:
         return Kernel, values
 
 
-@dataclass(frozen=True)
-class _Request:
-    """Everything a kernel depends on: hashable, the key of the cache."""
-
-    expressions: tuple[Any, ...]
-    arguments: tuple[Symbol, ...]
-    outputs: tuple[str, ...]
-    backend: str
-    name: str
-    title: str
-    shape: tuple[int, ...] | None = None
-    single: bool = False
-    uniform: tuple[Symbol, ...] = ()
-    known: tuple[tuple[Any, str], ...] = ()
-    assumptions: tuple[Any, ...] = ()
-
-
 def compile_kernel(
     target: Any,
     backend: str = "numpy",
@@ -122,12 +104,14 @@ def compile_kernel(
 
     For a flow: ``(mu_OV, mu_QK, *parameters) -> (d mu_OV/dt, d mu_QK/dt, L, alpha)``.
 
-    Parameters: ``target``; ``backend``, "numpy" or "torch"; ``args``, symbols in call order (of a flow: its states, then its
-    parameters); ``outputs``, which outputs of a flow and in what order (default ``d_mu_OV, d_mu_QK, loss, attention``), or names for
+    Parameters: ``target``; ``backend``, "numpy" or "torch"; ``args``, symbols in call order: all that occur and perhaps
+    more, which take part in broadcasting only (of a flow by default its states, then its parameters);
+    ``outputs``, which outputs of a flow and in what order (default ``d_mu_OV, d_mu_QK, loss, attention``), or names for
     the outputs of expressions; ``name`` of the function in the source.
-    Returns: a `Kernel`. Its arguments broadcast; a flow or a sequence gives a tuple, a matrix an array of shape ``(*batch, rows, columns)``.
-    Raises: ValueError or TypeError for a symbol missing from ``args`` or too many, an unknown backend or output; `GradlineError`
-    naming what no backend can print and where it stands.
+    Returns: a `Kernel`. Arguments broadcast; an expression gives one array, a flow or a sequence a tuple, a matrix one
+    array of shape ``(*batch, rows, columns)``.
+    Raises: ValueError or TypeError for a symbol missing from ``args``, named twice or with other assumptions, for an
+    unknown backend or output; `GradlineError` naming what no backend can print and where it stands.
     Source: THEORY section 4, claim `flow-collapsed`.
 
     >>> from sympy import Symbol, exp, log
@@ -140,117 +124,8 @@ def compile_kernel(
     if name is not None and not (isinstance(name, str) and identifiers([name], frozenset()) == (name,)):
         raise ValueError(f"name {name!r}: expected an identifier such as 'velocity'")
     if all(hasattr(target, a) for a in ("states", "parameters", "velocity", "loss", "attention")):
-        return _compile(_flow_request(target, backend, args, outputs, name))
-    return _compile(_expression_request(target, backend, args, outputs, name))
-
-
-def _flow_request(
-    flow: Any, backend: str, args: Sequence[Symbol] | None, outputs: Sequence[str] | None, name: str | None
-) -> _Request:
-    available = {f"d_{s.name}": flow.velocity[s] for s in flow.states}
-    available |= {"loss": flow.loss, "attention": flow.attention}
-    chosen = tuple(available) if outputs is None else _names(outputs)
-    for output in chosen:
-        if output not in available:
-            near = get_close_matches(output, available, 1, 0.0)[0]
-            raise ValueError(f"output {output!r}: expected some of {', '.join(available)}; did you mean {near}?")
-    symbols = (*flow.states, *flow.parameters)
-    kind = getattr(getattr(flow, "model", None), "parameterization", None)
-    claim = _CLAIMS.get(str(kind))
-    about = (
-        f"Reduced gradient flow{f' of {kind}' if claim else ''}, arXiv 2608.06776{f', claim {claim}' if claim else ''}."
-    )
-    share, z = flow.attention, flow.attention * flow.states[0]
-    classes = getattr(getattr(flow, "task", None), "classes", SYMBOLS["M"].symbol)
-    known = (
-        (share, "attention"),
-        (1 - share, "noise_attention"),
-        (z, "margin"),
-        (classes - 1, "others"),
-        ((classes - 1) / (exp(z) + classes - 1), "error"),
-        (flow.loss, "loss"),
-        *((flow.velocity[s], f"d_{s.name}") for s in flow.states),
-    )
-    return _Request(
-        expressions=tuple(available[o] for o in chosen),
-        arguments=_arguments(args, symbols) if args is not None else symbols,
-        outputs=chosen,
-        backend=backend,
-        name=name or "gradient_flow",
-        title=about,
-        uniform=tuple(flow.parameters),
-        known=known,
-        assumptions=_usable(flow),
-    )
-
-
-def _usable(flow: Any) -> tuple[Any, ...]:
-    relations = [getattr(a, "relation", None) for a in getattr(flow, "assumptions", ())]
-    return tuple(r for r in relations if r is not None)
-
-
-def _names(outputs: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(outputs, str):
-        raise TypeError(f"outputs {outputs!r}: expected a sequence of names such as [{outputs!r}]")
-    chosen = tuple(outputs)
-    if not chosen or len(set(chosen)) != len(chosen):
-        raise ValueError(f"outputs {chosen}: expected distinct names, at least one")
-    return chosen
-
-
-def _expression_request(
-    target: Any, backend: str, args: Sequence[Symbol] | None, outputs: Sequence[str] | None, name: str | None
-) -> _Request:
-    shape, single = None, False
-    if isinstance(target, MatrixBase):
-        expressions, shape = tuple(target), tuple(int(n) for n in target.shape)
-    elif isinstance(target, (list, tuple)):
-        expressions = tuple(target)
-    else:
-        expressions, single = (target,), True
-    if not expressions:
-        raise ValueError("nothing to compile: expected at least one expression")
-    expressions = tuple(Integer(e) if isinstance(e, int) else e for e in expressions)
-    for e in expressions:
-        if not isinstance(e, Expr):
-            raise TypeError(f"{e!r} of type {type(e).__name__}: expected a ReducedFlow, SymPy expressions or a matrix")
-    symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=lambda s: s.name)
-    if args is None:
-        raise ValueError(
-            f"args: expected the symbols in call order, some order of {', '.join(s.name for s in symbols)}"
-        )
-    named = tuple(f"y_{i}" for i in range(len(expressions))) if outputs is None else _names(outputs)
-    if len(named) != len(expressions):
-        raise ValueError(f"outputs: {len(named)} names for {len(expressions)} expressions")
-    return _Request(
-        expressions=expressions,
-        arguments=_arguments(args, symbols),
-        outputs=named if outputs is not None or not single else ("value",),
-        backend=backend,
-        name=name or "kernel",
-        title="Generated from a symbolic expression.",
-        shape=shape,
-        single=single,
-    )
-
-
-def _arguments(args: Sequence[Symbol], symbols: Sequence[Symbol]) -> tuple[Symbol, ...]:
-    found = tuple(args)
-    for a in found:
-        if not isinstance(a, Symbol):
-            raise TypeError(f"args: {a!r} is no symbol")
-    names = [a.name for a in found]
-    for n in names:
-        if names.count(n) > 1:
-            raise ValueError(f"args: {n} is named twice")
-    missing = [s.name for s in symbols if s not in found]
-    if missing:
-        twin = " (a symbol of that name with other assumptions is)" if missing[0] in names else ""
-        raise ValueError(f"args: {', '.join(missing)} is not among {', '.join(names) or 'them'}{twin}")
-    if extra := [a.name for a in found if a not in symbols]:
-        expected = ", ".join(s.name for s in symbols) or "no symbol"
-        raise ValueError(f"args: {', '.join(extra)} does not occur; expected {expected}")
-    return found
+        return _compile(flow_request(target, backend, args, outputs, name))
+    return _compile(expression_request(target, backend, args, outputs, name))
 
 
 def _positive(assumptions: tuple[Any, ...]) -> Any:
@@ -290,7 +165,8 @@ def rewrite(
 
 
 @lru_cache(maxsize=256)
-def _program(request: _Request) -> Program:
+def _program(request: Request) -> Program:
+    lower(request.expressions, request.arguments)  # refuses what no backend prints before it is evaluated
     known = [e for e, _ in request.known]
     everything, points = rewrite((*request.expressions, *known), request.arguments, REWRITES, request.assumptions)
     count = len(request.expressions)
@@ -308,7 +184,7 @@ def _program(request: _Request) -> Program:
 
 
 @lru_cache(maxsize=256)
-def _compile(request: _Request) -> Kernel:
+def _compile(request: Request) -> Kernel:
     dialect: Dialect = importlib.import_module(BACKENDS[request.backend]).DIALECT
     symbols = tuple(s.name for s in request.arguments)
     parameters = identifiers(symbols, dialect.reserved | {request.name} | {n for _, n in request.known})

@@ -19,6 +19,7 @@ _DIGITS = 60
 #: Values of at least 40 digits agree: twenty digits are left for cancellation in the comparison itself.
 _TOLERANCE = mpmath.mpf(10) ** -40
 _WANTED, _TRIED = 3, 60
+_SCALES = (Rational(1), Rational(1, 8), Rational(6))
 
 
 class RewriteError(GradlineError):
@@ -34,14 +35,15 @@ def points(symbols: Sequence[Symbol], seed: int = 2608) -> Iterator[Mapping[Symb
     """
     random = Random(seed)
     for _ in range(_TRIED):
-        yield {s: _draw(s, random) for s in symbols}
+        scale = random.choice(_SCALES)
+        yield {s: _draw(s, random, scale) for s in symbols}
 
 
-def _draw(symbol: Symbol, random: Random) -> Any:
+def _draw(symbol: Symbol, random: Random, scale: Any) -> Any:
     if symbol.is_integer:
         low = LOWER_BOUNDS.get(symbol, 1 if symbol.is_positive else -9)
         return Rational(random.randint(low, low + 12))
-    size = Rational(random.randint(1, 3000), 997)
+    size = Rational(random.randint(1, 3000), 997) * scale
     return size if symbol.is_positive or random.random() < 0.5 else -size
 
 
@@ -65,7 +67,7 @@ def reference(expressions: Sequence[Any], symbols: Sequence[Symbol]) -> list[tup
 
 
 def value_at(expr: Any, point: Mapping[Symbol, Any]) -> Any:
-    """The value at a point to 60 digits, stable functions replaced by their definitions; None if not real and finite."""
+    """The value at a point to 60 digits, stable functions by their definitions; None if not real and finite."""
     value = restore(expr).xreplace(point).evalf(_DIGITS)
     if value.is_Float or value.is_Rational:
         with mpmath.workdps(_DIGITS):

@@ -9,21 +9,27 @@ __all__ = ["DIALECT"]
 _HELPERS = {
     "_inputs": '''\
 def _inputs(*values):
-    """Arrays of one floating-point dtype (integers become float64; plain numbers adapt), and their common shape."""
-    values = [float(v) if type(v) in (bool, int, float) else np.asarray(v) for v in values]
+    """Arrays of one floating-point dtype, that dtype, and their common shape.
+
+    Integers become float64; plain numbers adapt to the arrays.
+    """
+    plain = (bool, int, float)
+    values = [float(v) if type(v) in plain else np.asarray(v) for v in values]
     dtype = np.result_type(*values)
     if dtype.kind in "biu":
         dtype = np.dtype(float)
     if dtype.kind != "f":
         raise TypeError(f"expected real numbers or real arrays, got dtype {dtype}")
     arrays = [np.asarray(v, dtype)[()] for v in values]
-    return arrays, dtype, np.broadcast_shapes(*[np.shape(a) for a in arrays])
+    return arrays, dtype, np.broadcast_shapes(*{a.shape for a in arrays})
 ''',
     "_shaped": '''\
 def _shaped(value, dtype, shape):
     """A new array of the full shape; a scalar if the shape is ()."""
     value = np.asarray(value, dtype)
-    return value[()] if value.shape == shape else np.broadcast_to(value, shape).copy()
+    if value.shape != shape:
+        value = np.broadcast_to(value, shape).copy()
+    return value[()]
 ''',
     "_stacked": '''\
 def _stacked(entries, dtype, shape, matrix):
@@ -54,7 +60,7 @@ def _lambertw(x):
 ''',
     "_scaled_ei": '''\
 def _scaled_ei(x):
-    """exp(-x)*Ei(x); beyond 50 by its asymptotic series, whose smallest term is below rounding there."""
+    """exp(-x)*Ei(x); beyond 50 by its asymptotic series, then exact to rounding."""
     far = np.abs(x) > 50.0
     near = np.where(far, 1.0, x)
     term = total = 1.0 / np.where(far, x, 50.0)

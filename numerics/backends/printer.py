@@ -30,7 +30,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Signature:
-    """What the source says of a kernel: its name, parameter names, outputs, title, meaning of parameters, shape of a matrix."""
+    """What the source says: name, symbols, their parameter names, outputs, title, notes, shape of a matrix."""
 
     name: str
     symbols: tuple[str, ...]
@@ -44,8 +44,12 @@ class Signature:
 
 @dataclass(frozen=True)
 class Dialect:
-    """A backend: its imports (text in use -> statement), function of each operation, helpers by name, how to copy an argument,
-    the dtype and shape without arguments, names it needs for itself, and how a constant becomes an operand."""
+    """A backend.
+
+    ``imports``, text in use -> statement; ``calls``, operation -> function; ``helpers``, sources by name;
+    ``copy``, how to copy an argument; ``defaults``, dtype and shape without arguments; ``reserved``, names it needs for itself;
+    ``constant_operand``, how a constant (first) becomes an operand beside another (second).
+    """
 
     name: str
     imports: Mapping[str, str]
@@ -103,14 +107,28 @@ class _Body:
             if value.op == "const":
                 self.texts.append(_number(value.constant))
                 continue
-            text = self._expression(value.op, value.operands)
+            text = self._fitted(value.op, value.operands)
             known = self.program.names.get(index)
-            if known is not None or self.uses[index] > 1 or len(text[0]) > _WIDTH:
-                variable = known if known is not None else self._fresh(_WORDS.get(value.op, value.op))
-                self.lines.append(f"{variable} = {text[0]}")
-                text = (variable, 4)
+            if known is not None or self.uses[index] > 1:
+                text = self._assign(known or self._fresh(_WORDS.get(value.op, value.op)), text)
             self.texts.append(text)
         return self.lines
+
+    def _assign(self, variable: str, text: tuple[str, int]) -> tuple[str, int]:
+        self.lines.append(f"{variable} = {text[0]}")
+        return variable, 4
+
+    def _fitted(self, op: str, operands: Sequence[int]) -> tuple[str, int]:
+        """The text of an operation; its longest operands become variables until it fits on a line."""
+        text = self._expression(op, operands)
+        while len(text[0]) > _WIDTH:
+            long = max(operands, key=lambda i: len(self.texts[i][0]))
+            if self.texts[long][0].isidentifier():
+                break
+            word = _WORDS.get(self.program.values[long].op, self.program.values[long].op)
+            self.texts[long] = self._assign(self._fresh(word), self.texts[long])
+            text = self._expression(op, operands)
+        return text
 
     def _fresh(self, word: str) -> str:
         number = 1
@@ -195,7 +213,8 @@ def _entry(parameters: Sequence[str]) -> list[str]:
     if len(line) <= _LINE:
         return [line]
     rows = [f"    {row}" for row in textwrap.wrap(names, _LINE - 8, break_long_words=False)]
-    return ["values, dtype, shape = _inputs(", *rows, ")", "(", *rows, ") = values"]
+    unpack = [f"{names} = values"] if len(names) < _LINE - 16 else ["(", *rows, ") = values"]
+    return ["values, dtype, shape = _inputs(", *rows, ")", *unpack]
 
 
 def _header(signature: Signature) -> list[str]:

@@ -2,8 +2,8 @@
 
 A backend prints exactly these; what is not here is refused when the kernel is generated. ``evaluate`` is the meaning in
 mpmath at any precision, used to check that lowering keeps the value; ``function`` is the SymPy function that lowers to
-the operation of that name. ``sigmoid(x, decay)`` and ``softplus(x, decay)`` take ``decay(x) = e^-|x|`` with them: one exponential
-serves ``s(x)``, ``s(-x)``, ``log(1 + e^x)`` and ``log(1 + e^-x)``.
+the operation of that name. ``sigmoid(x, decay)`` and ``softplus(x, decay)`` take ``decay(x) = e^-|x|`` with
+them: one exponential serves ``s(x)``, ``s(-x)``, ``log(1 + e^x)`` and ``log(1 + e^-x)``.
 
 >>> OPERATIONS["sigmoid"].arity
 2

@@ -9,13 +9,19 @@ __all__ = ["DIALECT"]
 _HELPERS = {
     "_inputs": '''\
 def _inputs(*values):
-    """Tensors of one floating-point dtype (integers become float64; plain numbers adapt), and their common shape."""
-    tensors = [torch.as_tensor(v) for v in values if type(v) not in (bool, int, float)]
-    dtype = functools.reduce(torch.promote_types, [v.dtype for v in tensors], torch.bool)
+    """Tensors of one floating-point dtype, that dtype, and their common shape.
+
+    Integers become float64; plain numbers adapt to the tensors.
+    """
+    plain = (bool, int, float)
+    tensors = [torch.as_tensor(v) for v in values if type(v) not in plain]
+    dtypes = [v.dtype for v in tensors]
+    dtype = functools.reduce(torch.promote_types, dtypes, torch.bool)
     if dtype.is_complex:
         raise TypeError(f"expected real numbers or real tensors, got dtype {dtype}")
     dtype = dtype if dtype.is_floating_point else torch.float64
-    device = next((v.device for v in tensors if v.ndim), tensors[0].device if tensors else None)
+    first = max(tensors, key=torch.Tensor.dim, default=None)
+    device = None if first is None else first.device
     values = [torch.as_tensor(v, dtype=dtype, device=device) for v in values]
     return values, dtype, torch.broadcast_shapes(*[v.shape for v in values])
 ''',
@@ -28,8 +34,9 @@ def _shaped(value, dtype, shape):
     "_stacked": '''\
 def _stacked(entries, dtype, shape, matrix):
     """A tensor of shape (*shape, *matrix)."""
-    first = next((e for e in entries if isinstance(e, torch.Tensor)), torch.empty(0))
-    stack = [torch.as_tensor(e, dtype=dtype, device=first.device).expand(shape) for e in entries]
+    device = next((e.device for e in entries if isinstance(e, torch.Tensor)), None)
+    tensors = [torch.as_tensor(e, dtype=dtype, device=device) for e in entries]
+    stack = [t.expand(shape) for t in tensors]
     return torch.stack(stack, dim=-1).reshape(*shape, *matrix)
 ''',
 }
@@ -93,12 +100,12 @@ class _{title}(torch.autograd.Function):
 
 _HELPERS["_decay"] = '''\
 def _decay(x):
-    """exp(-|x|), which cannot overflow; its derivative at 0 is that from the right."""
+    """exp(-|x|), which cannot overflow; its derivative at 0 is the right one."""
     return torch.exp(torch.where(x < 0, x, -x))
 '''
 _HELPERS["_sigmoid"] = '''\
 def _sigmoid(x, decay):
-    """1/(1 + exp(-x)) from decay = exp(-|x|): value and derivatives keep their digits in both tails."""
+    """1/(1 + exp(-x)) from decay = exp(-|x|): all derivatives keep their digits."""
     return torch.where(x < 0, decay, 1.0) / (1.0 + decay)
 '''
 _HELPERS["_softplus"] = '''\
@@ -136,16 +143,18 @@ _HELPERS["_wrightomega"] = _function(
     """\
         small = x < -30
         y = x.clamp(min=-30)
-        w = torch.where(y > 1, y - torch.log(y.clamp(min=1)), torch.exp(y.clamp(max=1)) / (1 + torch.exp(y.clamp(max=1)) / 2))
+        below = torch.exp(y.clamp(max=1))
+        w = torch.where(y > 1, y - torch.log(y.clamp(min=1)), below / (1 + below / 2))
         for _ in range(5):
             error = y - w - torch.log(w)
             w = w * (1 + error / (1 + w))
-        return torch.where(small, torch.exp(x), w)""",
+        tail = torch.exp(x.clamp(max=-30))
+        return torch.where(small, tail * (1 - tail), w)""",
     "_wrightomega(x) / (1 + _wrightomega(x))",
 )
 _HELPERS["_scaled_ei"] = _function(
     "_scaled_ei",
-    "exp(-x)*Ei(x): a power series, a continued fraction below -2, the asymptotic series beyond 50.",
+    "exp(-x)*Ei(x): power series, continued fraction below -2, asymptotic beyond 50.",
     """\
         y = x.clamp(-2, 50)
         term, total = y, y
