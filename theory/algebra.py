@@ -92,12 +92,25 @@ class Tower:
             return Fraction(num, self.constant(1))
         if len(num) + len(den) > _MOST_TERMS:
             raise GradlineError(f"a normal form of more than {_MOST_TERMS} terms; name subexpressions by symbols")
-        common = num.gcd(den)
-        if not common.is_one():
-            num, den = num // common, den // common
+        num, den = self._lowest(*self._rationalized(*self._lowest(num, den)))
         if den.leading_coefficient() < 0:
             num, den = -num, -den
         return Fraction(num, den)
+
+    def _lowest(self, num: Poly, den: Poly) -> tuple[Poly, Poly]:
+        common = num.gcd(den)
+        return (num, den) if common.is_one() else (num // common, den // common)
+
+    def _rationalized(self, num: Poly, den: Poly) -> tuple[Poly, Poly]:
+        """Move a power of a radical from the denominator to the numerator: ``1/s = s/s**2``."""
+        if den.is_constant():
+            return num, den
+        for index, degree in enumerate(den.term_content().degrees()):
+            order = self.atoms[index].order if degree else 0
+            if order:
+                factor = self.gens[index] ** (order - degree)
+                num, den = self.reduce(num * factor), self.reduce(den * factor)
+        return num, den
 
     def reduce(self, poly: Poly) -> Poly:
         """Replace ``atom**k`` by its radicand, from the last atom to the first."""

@@ -205,6 +205,9 @@ class Field(Domain):
     def lambert(self, index: int, argument: Fraction) -> None:
         """Let ``exp(W(x)) = x/W(x)`` be known for the atom ``W(x)``."""
         atom = self.tower.generator(index)
+        sign = self.signs.of_fraction(argument)
+        if sign is not None and sign.direction > 0:
+            self.signs.ranges[index] = Range(low=Rational(0), low_strict=sign.strict)
         value = self.tower.mul(argument, self.tower.power(atom, -1))
         self.exponents.append(_Exponent(atom, f"lambert{index}", value=value))
 

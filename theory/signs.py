@@ -100,6 +100,9 @@ class Signs:
         sign = self.of_factor(poly)
         if sign is not None and sign.strict and sign.direction:
             return True
+        index = self.tower.single(poly)
+        if index is not None and self.ranges.get(index, Range()).nonzero:
+            return True
         return any(f.relation == "!=" and poly in (f.poly, -f.poly) and self._note(f.text) for f in self.facts)
 
     def of_factor(self, poly: Poly) -> Sign | None:

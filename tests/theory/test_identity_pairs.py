@@ -10,6 +10,7 @@ import pytest
 import sympy
 from sympy import Abs, Ei, Integer, LambertW, Max, Rational, Symbol, asinh, cosh, exp, log, sign, sinh, sqrt, tanh
 
+from theory.balls import enclose
 from theory.identities import compare, prove_zero
 from theory.symbols import M, gamma, m, mu_OV, mu_QK, n
 
@@ -214,7 +215,9 @@ def vanishes(expr: Any) -> bool | None:
         if any(value is None or abs(value.imag) > 1e-40 for value in values):
             continue
         seen = True
-        if abs(values[0] - values[1]) < 1e-3 * abs(values[1]):
+        agree = abs(values[0] - values[1]) < 1e-3 * abs(values[1])
+        # the square of cosh(exp(20)) swallows a 1 at any of these precisions: balls know
+        if agree and (expr.has(f) or not enclose(expr, dict(zip(symbols, point, strict=True)), 1000).contains(0)):
             return False
     return True if seen else None
 

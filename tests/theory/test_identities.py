@@ -1,0 +1,293 @@
+"""The decision procedure on the expressions of the theory, on traps, and on input that it must refuse."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import sympy
+from sympy import (
+    Abs,
+    E,
+    Ei,
+    Function,
+    I,
+    Integer,
+    Integral,
+    LambertW,
+    Matrix,
+    MatrixSymbol,
+    Max,
+    Min,
+    Piecewise,
+    Rational,
+    Symbol,
+    Trace,
+    asinh,
+    cosh,
+    diff,
+    exp,
+    log,
+    nan,
+    oo,
+    sign,
+    sinh,
+    sqrt,
+    symbols,
+    tanh,
+    zoo,
+)
+
+from theory.balls import enclose
+from theory.errors import GradlineError
+from theory.identities import Decision, UndecidedError, compare, is_zero, normal_form, prove_zero
+from theory.symbols import K, M, alpha, b, c_QK, eta_OV, gamma, m, mu_OV, mu_QK, n, t
+
+x, y = symbols("x y", real=True)
+p, q = symbols("p q", positive=True)
+f = Function("f")
+share = m * exp(gamma * mu_QK) / (m * exp(gamma * mu_QK) + n)
+closed = alpha**2 * eta_OV * t / b + exp(alpha * x) + (M - 1) * alpha * x
+solution = (closed / (M - 1) - LambertW(exp(closed / (M - 1)) / (M - 1))) / alpha
+tail = Integral(exp(gamma * x) / sqrt(c_QK**2 + 4 * b * x**2), (x, 0, mu_QK))
+
+# left side, right side, a wrong version of the right side
+TRIPLES: list[tuple[Any, Any, Any]] = [
+    (exp(2 * x), exp(x) * exp(x), exp(x) + exp(x)),
+    (exp(x / 2) ** 2 * exp(y / 3) ** 6, exp(x + 2 * y), exp(x + 3 * y)),
+    (exp(1 - share) * exp(share), E, E - Rational(1, 10**30)),
+    (exp(share) * exp(n / (m * exp(gamma * mu_QK) + n)), E, E**2),
+    (exp(share * mu_OV) * exp((1 - share) * mu_OV), exp(mu_OV), exp(share * mu_OV)),
+    (exp(exp(x)) * E, exp(exp(x) + 1), exp(exp(x + 1))),
+    (exp(1 / (1 + exp(x))) * exp(1 / (1 + exp(-x))), E, 1),
+    (exp(x / 2) * exp(x / 3), exp(5 * x / 6), exp(x / 6)),
+    (diff(share, mu_QK), gamma * share * (1 - share), share * (1 - share)),
+    (sinh(x) ** 2 + 1, cosh(x) ** 2, cosh(2 * x)),
+    (tanh(x), (1 - exp(-2 * x)) / (1 + exp(-2 * x)), (1 - exp(-x)) / (1 + exp(-x))),
+    (sqrt(x**2, evaluate=False), Abs(x), x),
+    (sqrt(2) * sqrt(3), sqrt(6), sqrt(5)),
+    (sqrt(8 * p) * sqrt(2 * q), 4 * sqrt(p * q), 2 * sqrt(p * q)),
+    (sqrt(K * b * M), sqrt(K) * sqrt(b * M), sqrt(K) * b * sqrt(M)),
+    (1 / (sqrt(2) + 1), sqrt(2) - 1, 1 - sqrt(2)),
+    (2 ** Rational(1, 4) * 2 ** Rational(1, 3), 2 ** Rational(7, 12), 2 ** Rational(1, 12)),
+    (sqrt(c_QK**2 + 4 * b * x**2) ** 3, (c_QK**2 + 4 * b * x**2) * sqrt(4 * b * x**2 + c_QK**2), c_QK**3),
+    (Abs(x) * sign(x), x, Abs(x)),
+    (Abs(x * y), Abs(x) * Abs(y), x * y),
+    (Abs(M - 1), M - 1, 1 - M),
+    (Max(x, y) + Min(x, y), x + y, x - y),
+    (log(p * q / 8), log(p) + log(q) - 3 * log(2), log(p) - log(q) - 3 * log(2)),
+    (log(1 + exp(x)), x + log(1 + exp(-x)), log(1 + exp(-x))),
+    (log(x**2), 2 * log(Abs(x)), log(Abs(x))),
+    (log((M - 1) / (exp(p) - 1)), log(M - 1) - log(exp(p) - 1), log(M) - log(exp(p) - 1)),
+    (asinh(x), log(x + sqrt(x**2 + 1)), log(x + sqrt(x**2 - 1))),
+    (log(sqrt(x**2 + 1) - x), -asinh(x), asinh(x)),
+    ((M - 1) ** n, exp(n * log(M - 1)), exp(n * log(M))),
+    ((M - 1) ** (n + 1), (M - 1) * (M - 1) ** n, M * (M - 1) ** n),
+    (8**x, 2 ** (3 * x), 2 ** (4 * x)),
+    (x ** (n + 2), x**2 * x**n, x * x**n),
+    ((-1) ** n * (-1) ** (n + 1), -1, 1),
+    (exp(LambertW(p)) * LambertW(p), p, 2 * p),
+    (LambertW(p * exp(p)), p, exp(p)),
+    (log(LambertW(p)), log(p) - LambertW(p), log(p)),
+    (diff(Ei(gamma * x), x), exp(gamma * x) / x, exp(gamma * x)),
+    (diff(log(Abs(x)), x), 1 / x, 1 / Abs(x)),
+    (f((x**2 - 1) / (x - 1)), f(x + 1), f(x - 1)),
+    (diff(f(x) ** 2, x), 2 * f(x) * f(x).diff(x), f(x).diff(x)),
+    (diff(solution, t), eta_OV * alpha / b / (exp(alpha * solution) + M - 1), eta_OV / b / (exp(solution) + M - 1)),
+    (solution.xreplace({t: Integer(0)}), x, x + 1),
+    (diff(tail, mu_QK), exp(gamma * mu_QK) / sqrt(c_QK**2 + 4 * b * mu_QK**2), exp(gamma * mu_QK)),
+    (Integral(exp(x * y), (x, 0, q)), Integral(exp(p * y), (p, 0, q)), Integral(exp(x * y), (x, 0, 2 * q))),
+    (diff(asinh(2 * sqrt(b) * x / Abs(c_QK)), x), 2 * sqrt(b) / sqrt(c_QK**2 + 4 * b * x**2), 2 * sqrt(b)),
+    ((x**2 - 1) / (x - 1), x + 1, x - 1),
+]
+
+
+@pytest.mark.parametrize(("left", "right", "wrong"), TRIPLES)
+def test_identity_is_equal_and_its_wrong_version_different(left: Any, right: Any, wrong: Any) -> None:
+    assert compare(left, right).answer == "equal"
+    assert compare(right, left).answer == "equal"
+    decision = compare(left, wrong)
+    assert decision.answer == "different"
+    assert decision.enclosure is not None
+    low, high = (Rational(bound) for bound in decision.enclosure)
+    assert low <= high
+    assert low > 0 or high < 0
+    if not sympy.sympify(left).has(f):
+        ball = enclose(left - wrong, decision.witness, 2048)
+        assert ball >= int(sympy.floor(low))
+        assert ball <= int(sympy.ceiling(high))
+
+
+def test_assumptions_are_used_and_recorded() -> None:
+    assert compare(Abs(mu_OV), mu_OV).answer == "different"
+    decision = compare(Abs(mu_OV), mu_OV, [mu_OV > 0])
+    assert decision.answer == "equal"
+    assert decision.assumptions == ("mu_OV > 0",)
+    assert compare(Abs(mu_OV), -mu_OV, [mu_OV < 0]).answer == "equal"
+    assert compare(Abs(x - y), x - y, [x >= y]).answer == "equal"
+    assert compare(log(p * q), log(p) + log(q)).assumptions == ("p > 0", "q > 0")
+    assert compare(Abs(2 * M - 3), 2 * M - 3).assumptions == ("2*M - 3 > 0",)
+
+
+def test_twin_an_assumption_of_the_other_sign_does_not_help() -> None:
+    decision = compare(Abs(mu_OV), mu_OV, [mu_OV < 0])
+    assert decision.answer == "different"
+    assert decision.witness[mu_OV] < 0
+    assert compare(Abs(x), x, [x > -1]).answer == "different"
+    assert compare(Abs(x), x, [sympy.Ne(x, 0)]).answer == "different"
+
+
+def test_witness_respects_assumptions_and_lower_bounds() -> None:
+    decision = prove_zero((M - 2) * (mu_QK - 1), [mu_QK > 5, sympy.Ge(M, 4)])
+    assert decision.answer == "different"
+    assert decision.witness[M] >= 4
+    assert decision.witness[mu_QK] > 5
+    decision = prove_zero(M - 2)
+    assert decision.witness[M] >= 2
+    assert decision.witness[M].is_Integer
+
+
+def test_sign_is_examined_where_its_argument_vanishes() -> None:
+    decision = prove_zero(sign(x) ** 2 - 1)
+    assert (decision.answer, dict(decision.witness)) == ("different", {x: 0})
+    assert prove_zero(sign(x) ** 2 - 1, [sympy.Ne(x, 0)]).answer == "equal"
+    assert prove_zero(sign(x - y) * Abs(x - y) - x + y).answer == "equal"
+    decision = prove_zero(sign(x - y) ** 2 - 1)
+    assert decision.answer == "different"
+    assert decision.witness[x] == decision.witness[y]
+    assert prove_zero(sign(x**2 - 2) ** 2 - 1).answer == "undecided"  # it vanishes at sqrt(2), no rational point
+    # on y = 0 the radicands are both x, but for x < 0 the expression itself is not defined there
+    root = sqrt(x + y) * sqrt(x - y * sign(y) ** 2)
+    assert prove_zero(root - Abs(root)).answer != "different"
+    assert prove_zero(sign(x) ** 2 / x - 1 / x).answer == "equal"  # 0 is not in the domain
+
+
+def test_logarithms_are_split_only_where_factors_are_positive() -> None:
+    assert compare(log(x * y), log(x) + log(y)).assumptions == ("x > 0", "y > 0")  # the domain of the right side
+    assert compare(log(x * y), log(Abs(x)) + log(Abs(y))).answer != "different"
+    assert compare(log(-x), log(x)).answer == "undecided"  # nowhere are both defined
+    assert compare(log((x - 1) * (x - 3)), log(x - 1) + log(x - 3)).answer == "equal"
+    assert compare(log((x - 1) * (x - 3)), log(1 - x) + log(3 - x)).answer == "equal"
+
+
+def test_an_empty_domain_is_never_equal() -> None:
+    zero = sympy.Add(x, 1) ** 2 - x**2 - 2 * x - 1
+    assert prove_zero(x / zero).answer == "undecided"
+    assert prove_zero((sinh(x) ** 2 - cosh(x) ** 2 + 1) / zero).answer == "undecided"
+    hidden = sqrt(3 + 2 * sqrt(2)) - 1 - sqrt(2)  # zero, but its normal form does not show it
+    assert prove_zero((sinh(x) ** 2 - cosh(x) ** 2 + 1) / hidden).answer == "undecided"
+    assert prove_zero(log(zero) - log(2 * zero)).answer == "undecided"
+    assert prove_zero(sqrt(-1 - x**2) * zero).answer == "undecided"
+    assert prove_zero(zero).answer == "equal"
+
+
+def test_undecided_is_said() -> None:
+    decision = prove_zero(sqrt(3 + 2 * sqrt(2)) - 1 - sqrt(2))
+    assert decision.answer == "undecided"
+    assert decision.reason
+    with pytest.raises(UndecidedError, match="zero\\? the normal form"):
+        is_zero(sqrt(3 + 2 * sqrt(2)) - 1 - sqrt(2))
+    assert is_zero(Integer(0))
+    assert not is_zero(Integer(2))
+
+
+def test_a_decision_is_no_truth_value() -> None:
+    with pytest.raises(TypeError, match="three answers"):
+        bool(prove_zero(Integer(0)))
+    with pytest.raises(TypeError, match="three answers"):
+        bool(Decision("equal", "by hand"))
+
+
+@pytest.mark.parametrize(
+    ("expr", "error", "message"),
+    [
+        (0.5 * x, ValueError, "rationals expected"),
+        (0.5, ValueError, "rationals expected"),
+        (I * x, ValueError, "imaginary unit"),
+        (zoo, ValueError, "zoo"),
+        (x + oo, ValueError, "oo"),
+        (nan, ValueError, "nan"),
+        (Symbol("z", imaginary=True), ValueError, "not real"),
+        (x + Symbol("x"), ValueError, "'x'"),
+        (Symbol("x", positive=True) ** 2 - Symbol("x") ** 2, ValueError, "'x'"),
+        (Piecewise((x, x > 0), (0, True)), GradlineError, "Piecewise"),
+        (MatrixSymbol("A", 2, 2), TypeError, "scalar"),
+        (Trace(MatrixSymbol("A", 2, 2)), TypeError, "MatrixSymbol A"),
+        (Matrix([x]), TypeError, "scalar"),
+        (x > 0, TypeError, "scalar"),
+        ("x", TypeError, "str"),
+        (None, TypeError, "NoneType"),
+        (sympy.Order(x), GradlineError, "Order"),
+        (sympy.Heaviside(x), GradlineError, "Heaviside"),
+        (Symbol("A", commutative=False), TypeError, "scalars"),
+    ],
+)
+def test_bad_input_is_refused_by_name(expr: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        prove_zero(expr)
+    with pytest.raises(error, match=message):
+        compare(expr, x)
+
+
+@pytest.mark.parametrize(
+    ("assumptions", "error", "message"),
+    [
+        ([sympy.Eq(x, y)], ValueError, "expected one of"),
+        ([x], ValueError, "expected one of"),
+        ([sympy.false], ValueError, "false"),
+        ([x > 0.5], ValueError, "rationals"),
+        ([Symbol("x") > 0], ValueError, "'x'"),
+        (x > 0, TypeError, "sequence"),
+    ],
+)
+def test_bad_assumptions_are_refused_by_name(assumptions: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        prove_zero(x, assumptions)
+
+
+def test_traps_of_the_libraries() -> None:
+    # roots that are none: x = 4 and x = 1 for x + sqrt(x) - 2 = 0; only 1 is a root
+    assert prove_zero(Integer(4) + sqrt(Integer(4)) - 2).answer == "different"
+    assert prove_zero(Integer(1) + sqrt(Integer(1)) - 2).answer == "equal"
+    # log(x) solves f' = 1/x for x > 0 only; log(Abs(x)) on both sides of 0
+    assert compare(diff(log(Abs(x)), x), 1 / x).answer == "equal"
+    assert compare(diff(log(x), x), 1 / x).answer == "equal"
+    # evalf of log(1/(1+x)) at 1e-22 is 0, and (x + y - z) at 1e16 loses x
+    tiny = Rational(1, 10**22)
+    assert prove_zero(log(1 / (1 + tiny))).answer == "different"
+    assert prove_zero(Rational(7, 10) + Integer(10) ** 16 - Integer(10) ** 16).answer == "different"
+    # a derivative with respect to a symbol of the same name and other assumptions is 0 without a word
+    positive = Symbol("x", positive=True)
+    assert diff(positive**2, Symbol("x")) == 0
+    with pytest.raises(ValueError, match="named 'x'"):
+        compare(positive**2, Symbol("x") ** 2)
+
+
+def test_normal_form_is_canonical_and_is_rebuilt() -> None:
+    expr = (exp(2 * x) - 1) / (exp(x) + 1) + log(p * q) + sqrt(8 * p)
+    form = normal_form(expr)
+    assert form == normal_form(sympy.expand(form.to_expr()))
+    assert compare(form.to_expr(), expr).answer == "equal"
+    assert form.assumptions == ("p > 0", "q > 0")
+    assert not form.is_zero
+    assert normal_form(expr - form.to_expr()).is_zero
+    assert normal_form(exp(x) + 1) != normal_form(exp(x) + 2)
+
+
+def test_normal_form_does_not_depend_on_the_hash_seed() -> None:
+    code = (
+        "from sympy import *; from theory.identities import normal_form, prove_zero; from theory.symbols import *;"
+        "a = m*exp(gamma*mu_QK)/(m*exp(gamma*mu_QK)+n);"
+        "e = log(1+exp(a*mu_OV))*sqrt(K*b*M)/(exp(mu_QK/3)+Abs(mu_OV-mu_QK)) + Ei(mu_OV)*(M-1)**n;"
+        "print(normal_form(e), prove_zero(e))"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("0", "1", "77")
+    }
+    assert len(outputs) == 1
+    assert "exp" in outputs.pop()
