@@ -1,7 +1,7 @@
 """The command ``gradline``.
 
-Exit codes: 0 all well, 1 a claim is refuted, 2 wrong usage or input, 3 something is undecided, 130 interrupted. A wrong input gets
-one line on standard error. Heavy libraries are imported by the commands when they run.
+Exit codes: 0 all well, 1 a claim is refuted, 2 wrong usage or input, 3 something is undecided, 130 interrupted. A wrong
+input gets one line on standard error. Heavy libraries are imported by the commands when they run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INTERRUPTED = 130
 _USAGE_ERRORS: tuple[Any, ...] = tuple(c for c in typer.BadParameter.__mro__ if hasattr(c, "format_message"))
 
 
-class _Interrupt(Exception):
+class _StopError(Exception):
     """Ctrl-C or a closed pipe, kept from Typer, which would answer in its own way."""
 
     def __init__(self, code: int) -> None:
@@ -53,9 +53,9 @@ class _Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise _Interrupt(_INTERRUPTED) from None
+            raise _StopError(_INTERRUPTED) from None
         except BrokenPipeError:
-            raise _Interrupt(_BROKEN_PIPE) from None
+            raise _StopError(_BROKEN_PIPE) from None
 
 
 app = typer.Typer(
@@ -138,9 +138,9 @@ def run(args: Sequence[str]) -> int:
     except (GradlineError, ValueError, TypeError, OverflowError) as error:
         _complain(str(error))
         return _gradline_code(error)
-    except (_Interrupt, BrokenPipeError) as error:
+    except (_StopError, BrokenPipeError) as error:
         _mute_stdout()
-        code = error.code if isinstance(error, _Interrupt) else _BROKEN_PIPE
+        code = error.code if isinstance(error, _StopError) else _BROKEN_PIPE
         if code == _INTERRUPTED:
             _complain("interrupted, nothing was written")
         return code

@@ -22,7 +22,7 @@ __all__ = ["FORMATS", "figure_bytes", "trajectory_figure"]
 #: File extension -> format.
 FORMATS = {".pdf": "pdf", ".png": "png"}
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.labelsize": 9,
@@ -35,7 +35,6 @@ _STYLE = {
     "axes.grid": True,
     "grid.linewidth": 0.4,
     "grid.color": "0.88",
-    "lines.linewidth": 1.6,
     "lines.solid_capstyle": "round",
     "mathtext.fontset": "cm",
     "pdf.fonttype": 42,
@@ -77,7 +76,8 @@ def trajectory_figure(
 ) -> Figure:
     """Draw both coordinates, the attention and the loss of several runs against log time.
 
-    Parameters: ``runs``; ``labels``, one for each run, shown in a legend beside the panels; ``time``, ``"t"`` or ``"tau"``; ``title`` of the legend.
+    Parameters: ``runs``; ``labels``, one for each run, shown in a legend beside the panels; ``time``, ``"t"`` or
+    ``"tau"``; ``title`` of the legend. Later curves are thinner, so that those they cover stay visible.
 
     Returns: a matplotlib figure, which belongs to no window.
 
@@ -99,19 +99,22 @@ def trajectory_figure(
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(6.9, 4.6), layout="constrained")
         axes = figure.subplots(2, 2, sharex=True).ravel()
+        widths = np.linspace(2.4, 1.2, len(runs)) if len(runs) > 1 else [1.8]
         handles = []
-        for run, color in zip(runs, _colors(len(runs)), strict=True):
-            x = getattr(run, time)
-            shown = x > 0
+        for run, color, width in zip(runs, _colors(len(runs)), widths, strict=True):
+            x = np.where(getattr(run, time) == 0, low, getattr(run, time))
             for axis, (name, _, _) in zip(axes, _PANELS, strict=True):
-                (curve,) = axis.plot(x[shown], getattr(run, name)[shown], color=color)
+                (curve,) = axis.plot(x[x >= low], getattr(run, name)[x >= low], color=color, linewidth=width)
+                axis.plot(x[-1:], getattr(run, name)[-1:], "o", color=color, markersize=3)
             handles.append(curve)
         for axis, (_, label, scale) in zip(axes, _PANELS, strict=True):
-            axis.set(ylabel=label, yscale=scale, xscale="log", xlim=(low, high))
+            axis.set(ylabel=label, yscale=scale, xscale="log", xlim=(low, 1.3 * high))
         for axis in axes[2:]:
             axis.set_xlabel(r"$\tau = t\,\min(\eta_{\mathrm{OV}}, \eta_{\mathrm{QK}})$" if time == "tau" else "$t$")
         if len(runs) > 1:
-            figure.legend(handles, labels, title=title, loc="outside right center", frameon=False)
+            figure.legend(
+                handles, labels, title=title, loc="outside right center", frameon=False, ncols=1 + len(runs) // 20
+            )
     return figure
 
 

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from numerics.commands.console import columns, dump_json, speaks_unicode, write
-from numerics.commands.options import ModelOptions, with_model
+from numerics.commands.options import ModelOptions, with_options
 
 __all__ = ["derive"]
 
 
-@with_model
+@with_options
 def derive(
     options: ModelOptions,
     latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX (amsmath).")] = False,

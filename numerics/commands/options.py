@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -16,38 +16,39 @@ if TYPE_CHECKING:
     from theory.model import AttentionModel
     from theory.task import TokenTask
 
-__all__ = ["ModelOptions", "option_name", "with_model"]
+__all__ = ["ModelOptions", "option", "option_name", "with_options"]
 
 _TASK, _MODEL = "Task", "Model"
 
 
-def _option(*names: str, panel: str, metavar: str, text: str) -> Any:
+def option(*names: str, panel: str, metavar: str, text: str) -> Any:
+    """An option that takes one value, read by hand later."""
     return typer.Option(*names, rich_help_panel=panel, metavar=metavar, help=text, show_default=False)
 
 
 Classes = Annotated[
-    str | None, _option("--classes", "-M", panel=_TASK, metavar="M", text="Number of classes, at least 2.")
+    str | None, option("--classes", "-M", panel=_TASK, metavar="M", text="Number of classes, at least 2.")
 ]
-Block = Annotated[str | None, _option("--block", "-b", panel=_TASK, metavar="b", text="Informative tokens per class.")]
+Block = Annotated[str | None, option("--block", "-b", panel=_TASK, metavar="b", text="Informative tokens per class.")]
 Queries = Annotated[
-    str | None, _option("--queries", "-K", panel=_TASK, metavar="K", text="Query tokens (of each class if per_class).")
+    str | None, option("--queries", "-K", panel=_TASK, metavar="K", text="Query tokens (of each class if per_class).")
 ]
 Noise = Annotated[
-    str | None, _option("--noise", "-N", panel=_TASK, metavar="N|oo", text="Noise tokens; oo: zero embedding.")
+    str | None, option("--noise", "-N", panel=_TASK, metavar="N|oo", text="Noise tokens; oo: zero embedding.")
 ]
 Informative = Annotated[
-    str | None, _option("--informative-slots", "-m", panel=_TASK, metavar="m", text="Informative slots of a sequence.")
+    str | None, option("--informative-slots", "-m", panel=_TASK, metavar="m", text="Informative slots of a sequence.")
 ]
 NoiseSlots = Annotated[
-    str | None, _option("--noise-slots", "-n", panel=_TASK, metavar="n", text="Noise slots of a sequence.")
+    str | None, option("--noise-slots", "-n", panel=_TASK, metavar="n", text="Noise slots of a sequence.")
 ]
 Kind = Annotated[
     str | None,
-    _option("--query-kind", panel=_TASK, metavar="KIND", text="shared (default) or per_class."),
+    option("--query-kind", panel=_TASK, metavar="KIND", text="shared (default) or per_class."),
 ]
 Scale = Annotated[
     str | None,
-    _option(
+    option(
         "--score-scale",
         "--gamma",
         panel=_TASK,
@@ -57,7 +58,7 @@ Scale = Annotated[
 ]
 Model = Annotated[
     str | None,
-    _option(
+    option(
         "--model",
         panel=_MODEL,
         metavar="NAME",
@@ -65,28 +66,26 @@ Model = Annotated[
     ),
 ]
 QK = Annotated[
-    str | None, _option("--qk", panel=_MODEL, metavar="FORM", text="Query-key circuit: collapsed or factorized.")
+    str | None, option("--qk", panel=_MODEL, metavar="FORM", text="Query-key circuit: collapsed or factorized.")
 ]
 OV = Annotated[
-    str | None, _option("--ov", panel=_MODEL, metavar="FORM", text="Output-value circuit: collapsed or factorized.")
+    str | None, option("--ov", panel=_MODEL, metavar="FORM", text="Output-value circuit: collapsed or factorized.")
 ]
 ImbalanceQK = Annotated[
     str | None,
-    _option(
-        "--imbalance-qk", panel=_MODEL, metavar="c_QK", text="c of U^T U - V^T V = c P in query-key; 0 by default."
-    ),
+    option("--imbalance-qk", panel=_MODEL, metavar="c_QK", text="c in U^T U - V^T V = c P, query-key; 0 by default."),
 ]
 ImbalanceOV = Annotated[
     str | None,
-    _option("--imbalance-ov", panel=_MODEL, metavar="c_OV", text="The same in output-value."),
+    option("--imbalance-ov", panel=_MODEL, metavar="c_OV", text="The same, output-value."),
 ]
 WidthQK = Annotated[
     str | None,
-    _option("--width-qk", panel=_MODEL, metavar="INT", text="Inner width of query-key, at least the rank of its line."),
+    option("--width-qk", panel=_MODEL, metavar="INT", text="Inner width of query-key, at least the rank of its line."),
 ]
 WidthOV = Annotated[
     str | None,
-    _option("--width-ov", panel=_MODEL, metavar="INT", text="Inner width of output-value, at least M - 1."),
+    option("--width-ov", panel=_MODEL, metavar="INT", text="Inner width of output-value, at least M - 1."),
 ]
 
 #: Field -> (letter, least value, meaning).
@@ -158,9 +157,8 @@ class ModelOptions:
         infinite = ", or oo" if field == "noise" else ""
         if text is None or text == letter:
             if numbers:
-                raise ValueError(
-                    f"no value for {letter} ({meaning}): give {option_name(field)} an integer of at least {least}{infinite}"
-                )
+                wanted = f"give {option_name(field)} an integer of at least {least}{infinite}"
+                raise ValueError(f"no value for {letter} ({meaning}): {wanted}")
             return _symbol(letter)
         if field == "noise" and text.lower() in _INFINITE:
             return float("inf")
@@ -168,17 +166,17 @@ class ModelOptions:
         return integer(option_name(field), text, least, f"an integer of at least {least}{infinite}{symbol}")
 
     def _symbol_or_number(self, field: str, name: str, numbers: bool) -> Any:
-        text, option = getattr(self, field), option_name(field)
+        text, given = getattr(self, field), option_name(field)
         if text is None:
             return 1 if field == "score_scale" else 0
         if text == name:
             if numbers:
-                raise ValueError(f"no value for {name}: give {option} a number")
+                raise ValueError(f"no value for {name}: give {given} a number")
             return _symbol(name)
         symbol = "" if numbers else f", or {name} for the symbol"
-        number = rational(option, text, f"a rational number such as 0.125 or 1/8{symbol}")
+        number = rational(given, text, f"a rational number such as 0.125 or 1/8{symbol}")
         if field == "score_scale" and number <= 0:
-            raise ValueError(f"{option}={text}: expected a number above 0{symbol}")
+            raise ValueError(f"{given}={text}: expected a number above 0{symbol}")
         return number
 
     def _check_collapsed(self, circuit: str, form: str) -> None:
@@ -212,23 +210,27 @@ def _model(sizes: dict[str, Any], kind: str, scale: Any, options: dict[str, Any]
     return AttentionModel(task, **options)
 
 
-def with_model(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options of `ModelOptions`; it receives them gathered as its first argument."""
-    own = list(inspect.signature(command).parameters.values())[1:]
+def with_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Spread each argument of a command that is a dataclass of options into these; the command gets it filled."""
     hints = get_type_hints(command, include_extras=True)
-    shared = get_type_hints(ModelOptions, include_extras=True)
-    names = [f.name for f in fields(ModelOptions)]
+    found = inspect.signature(command).parameters
+    groups = {name: hints[name] for name in found if is_dataclass(hints[name])}
+    parameters: list[inspect.Parameter] = []
     keyword = inspect.Parameter.KEYWORD_ONLY
+    for name, parameter in found.items():
+        if name not in groups:
+            parameters.append(parameter.replace(kind=keyword, annotation=hints[name]))
+            continue
+        own = get_type_hints(groups[name], include_extras=True)
+        parameters += [
+            inspect.Parameter(f.name, keyword, default=f.default, annotation=own[f.name]) for f in fields(groups[name])
+        ]
 
     @functools.wraps(command)
     def wrapper(**given: Any) -> int:
-        options = ModelOptions(**{name: given.pop(name) for name in names})
-        return command(options, **given)
+        filled = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        return command(**filled, **given)
 
-    signature = inspect.Signature(
-        [inspect.Parameter(name, keyword, default=None, annotation=shared[name]) for name in names]
-        + [p.replace(kind=keyword, annotation=hints[p.name]) for p in own]
-    )
-    wrapper.__signature__ = signature  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
     return wrapper

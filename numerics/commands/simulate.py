@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from numerics.commands.console import dump_json, progress_bar, show, write
-from numerics.commands.options import ModelOptions, with_model
+from numerics.commands.options import ModelOptions, option, with_options
 from numerics.commands.values import choice, integer, pairs, positive, real
 from numerics.output import check_file, write_files
 
@@ -32,172 +32,166 @@ _MOST_POINTS = 1_000_000
 _RUN, _OUT = "Run", "Output"
 
 
-def _option(*names: str, panel: str, metavar: str, text: str) -> Any:
-    return typer.Option(*names, rich_help_panel=panel, metavar=metavar, help=text, show_default=False)
-
-
 @dataclass(frozen=True)
-class _Settings:
-    """Everything a run needs, checked before anything is computed."""
+class RunOptions:
+    """Rates, start and end of the runs, as typed."""
 
-    flow: ReducedFlow
-    eta_OV: float
-    eta_QK: tuple[float, ...]
-    start: dict[str, float]
-    until_loss: float | None
-    until_time: float | None
-    time: str
-    rtol: float
-    points: int | None
-    out: Path | None
-    plot: Path | None
-
-
-@with_model
-def simulate(
-    options: ModelOptions,
     eta_ov: Annotated[
-        str | None, _option("--eta-ov", panel=_RUN, metavar="RATE", text="Rate of output-value; 1 by default.")
-    ] = None,
-    eta_qk: Annotated[str | None, _option("--eta-qk", panel=_RUN, metavar="RATE", text="Rate of query-key.")] = None,
+        str | None, option("--eta-ov", panel=_RUN, metavar="RATE", text="Rate of output-value; 1 by default.")
+    ] = None
+    eta_qk: Annotated[str | None, option("--eta-qk", panel=_RUN, metavar="RATE", text="Rate of query-key.")] = None
     ratio: Annotated[
         list[str] | None,
-        _option("--ratio", panel=_RUN, metavar="R,R,...", text="eta_QK / eta_OV, a run for each; may be repeated."),
-    ] = None,
+        option("--ratio", panel=_RUN, metavar="R,R,...", text="eta_QK / eta_OV, a run for each; may be repeated."),
+    ] = None
     start: Annotated[
         list[str] | None,
-        _option("--start", panel=_RUN, metavar="NAME=X,...", text="Start, such as mu_OV=0.1,mu_QK=0.1; 0 by default."),
-    ] = None,
-    start_ov: Annotated[str | None, _option("--start-ov", panel=_RUN, metavar="X", text="Start of mu_OV.")] = None,
-    start_qk: Annotated[str | None, _option("--start-qk", panel=_RUN, metavar="X", text="Start of mu_QK.")] = None,
-    until_loss: Annotated[
-        str | None, _option("--until-loss", panel=_RUN, metavar="LOSS", text="Stop at this loss.")
-    ] = None,
+        option("--start", panel=_RUN, metavar="NAME=X,...", text="Start, such as mu_OV=0.1,mu_QK=0.1; 0 by default."),
+    ] = None
+    start_ov: Annotated[str | None, option("--start-ov", panel=_RUN, metavar="X", text="Start of mu_OV.")] = None
+    start_qk: Annotated[str | None, option("--start-qk", panel=_RUN, metavar="X", text="Start of mu_QK.")] = None
+    until_loss: Annotated[str | None, option("--until-loss", panel=_RUN, metavar="LOSS", text="Stop at this loss.")] = (
+        None
+    )
     until_time: Annotated[
         str | None,
-        _option("--until-time", panel=_RUN, metavar="TIME", text="Stop at this time; with --until-loss, a limit."),
-    ] = None,
+        option("--until-time", panel=_RUN, metavar="TIME", text="Stop at this time; with --until-loss, a limit."),
+    ] = None
     time: Annotated[
         str | None,
-        _option(
+        option(
             "--time",
             panel=_RUN,
             metavar="NAME",
-            text="t (default); tau = t min(eta_OV, eta_QK), for --until-time and the plot; log, for points even in log t.",
+            text="t (default); tau = t min(eta_OV, eta_QK), in --until-time and --plot; log, for points even in log t.",
         ),
-    ] = None,
+    ] = None
     rtol: Annotated[
-        str | None, _option("--rtol", panel=_RUN, metavar="TOL", text="Tolerance, 1e-11 to 1e-3; 1e-10 by default.")
-    ] = None,
-    out: Annotated[str | None, _option("--out", panel=_OUT, metavar="FILE", text="Write data, .csv or .npz.")] = None,
+        str | None, option("--rtol", panel=_RUN, metavar="TOL", text="Tolerance, 1e-11 to 1e-3; 1e-10 by default.")
+    ] = None
+
+    def read(self) -> dict[str, Any]:
+        """The arguments of `numerics.simulate`, parameters and start included."""
+        if self.until_loss is None and self.until_time is None:
+            raise ValueError("no end of the run: expected --until-loss, --until-time or both")
+        rate, rates = self._rates()
+        return {
+            "parameters": {"eta_OV": rate, "eta_QK": rates},
+            "start": self._start(),
+            "until_loss": None if self.until_loss is None else positive("--until-loss", self.until_loss),
+            "until_time": None if self.until_time is None else positive("--until-time", self.until_time),
+            "time": choice("--time", "t" if self.time is None else self.time, _TIMES),
+            "rtol": positive("--rtol", "1e-10" if self.rtol is None else self.rtol),
+        }
+
+    def _rates(self) -> tuple[float, list[float]]:
+        """The rate of output-value and those of query-key, one for each run."""
+        rate = positive("--eta-ov", "1" if self.eta_ov is None else self.eta_ov)
+        if self.eta_qk is not None and self.ratio:
+            raise ValueError("--eta-qk and --ratio are both given; expected one of them")
+        if self.eta_qk is not None:
+            return rate, [positive("--eta-qk", self.eta_qk)]
+        if not self.ratio:
+            raise ValueError("no value for eta_QK (learning rate of query-key): give --eta-qk or --ratio a number")
+        return rate, [rate * positive("--ratio", part.strip()) for text in self.ratio for part in text.split(",")]
+
+    def _start(self) -> dict[str, float]:
+        given = [("mu_OV", real("--start-ov", self.start_ov))] if self.start_ov is not None else []
+        given += [("mu_QK", real("--start-qk", self.start_qk))] if self.start_qk is not None else []
+        begin: dict[str, float] = {}
+        for name, value in [*given, *(item for text in self.start or () for item in pairs("--start", text).items())]:
+            if name in begin:
+                raise ValueError(f"the start of {name} is given twice; expected it once")
+            begin[name] = value
+        return begin
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where the results go, as typed."""
+
+    out: Annotated[str | None, option("--out", panel=_OUT, metavar="FILE", text="Write data, .csv or .npz.")] = None
     points: Annotated[
-        str | None, _option("--points", panel=_OUT, metavar="INT", text="Points of each run in --out, even in time.")
-    ] = None,
-    plot: Annotated[
-        str | None, _option("--plot", panel=_OUT, metavar="FILE", text="Draw a plot, .pdf or .png.")
-    ] = None,
+        str | None, option("--points", panel=_OUT, metavar="INT", text="Points of each run in --out, even in time.")
+    ] = None
+    plot: Annotated[str | None, option("--plot", panel=_OUT, metavar="FILE", text="Draw a plot, .pdf or .png.")] = None
     json: Annotated[
         bool, typer.Option("--json", rich_help_panel=_OUT, help="Print the summary as JSON, without table.")
-    ] = False,
-) -> int:
+    ] = False
+
+    def read(self) -> _Output:
+        """The files, checked before anything is computed."""
+        return _Output(
+            None if self.out is None else check_file("--out", self.out, _DATA),
+            self._points(),
+            None if self.plot is None else check_file("--plot", self.plot, _PLOTS),
+        )
+
+    def _points(self) -> int | None:
+        if self.points is None:
+            return None
+        if self.out is None:
+            raise ValueError(f"--points={self.points}: there is no file to write them to; expected --out as well")
+        wanted = f"an integer from 2 to {_MOST_POINTS}"
+        number = integer("--points", self.points, 2, wanted)
+        if number > _MOST_POINTS:
+            raise ValueError(f"--points={self.points}: expected {wanted}")
+        return number
+
+
+@dataclass(frozen=True)
+class _Output:
+    """Checked output files and the number of points in the data."""
+
+    out: Path | None
+    points: int | None
+    plot: Path | None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return tuple(path for path in (self.out, self.plot) if path is not None)
+
+
+@with_options
+def simulate(options: ModelOptions, run: RunOptions, output: OutputOptions) -> int:
     """Integrate the gradient flow on the line to a loss or for a time. Every size needs a value."""
-    begin = _read_start(start, start_ov, start_qk)
     model = options.build(numbers=True)
-    rate, rates = _read_rates(eta_ov, eta_qk, ratio)
-    checked: dict[str, Any] = {
-        "until_loss": None if until_loss is None else positive("--until-loss", until_loss),
-        "until_time": None if until_time is None else positive("--until-time", until_time),
-        "time": choice("--time", time or "t", _TIMES),
-        "rtol": positive("--rtol", rtol or "1e-10"),
-        "points": _read_points(points, out),
-        "out": None if out is None else check_file("--out", out, _DATA),
-        "plot": None if plot is None else check_file("--plot", plot, _PLOTS),
-    }
-    if until_loss is None and until_time is None:
-        raise ValueError("no end of the run: expected --until-loss, --until-time or both")
+    arguments, files = run.read(), output.read()
     from theory.flow import derive
 
-    settings = _Settings(derive(model), rate, rates, begin, **checked)
-    runs, seconds = _integrate(settings)
-    _write(settings, runs)
-    if json:
-        write(dump_json(_summary(settings, runs, seconds)))
+    flow = derive(model)
+    runs, seconds = _integrate(flow, arguments)
+    _write(files, runs)
+    if output.json:
+        write(dump_json(_summary(runs, seconds, arguments["rtol"], files)))
     else:
-        _show(settings, runs, seconds)
+        _show(runs, seconds, files)
     return 0
 
 
-def _read_points(points: str | None, out: str | None) -> int | None:
-    if points is None:
-        return None
-    if out is None:
-        raise ValueError(f"--points={points}: there is no file to write them to; expected --out as well")
-    wanted = f"an integer from 2 to {_MOST_POINTS}"
-    number = integer("--points", points, 2, wanted)
-    if number > _MOST_POINTS:
-        raise ValueError(f"--points={points}: expected {wanted}")
-    return number
-
-
-def _read_rates(
-    eta_ov: str | None, eta_qk: str | None, ratios: Sequence[str] | None
-) -> tuple[float, tuple[float, ...]]:
-    """The rate of output-value and those of query-key, one for each run."""
-    rate = positive("--eta-ov", eta_ov or "1")
-    if eta_qk is not None and ratios:
-        raise ValueError("--eta-qk and --ratio are both given; expected one of them")
-    if eta_qk is not None:
-        return rate, (positive("--eta-qk", eta_qk),)
-    if not ratios:
-        raise ValueError("no value for eta_QK (learning rate of the query-key circuit): expected --eta-qk or --ratio")
-    found = [positive("--ratio", part.strip()) for text in ratios for part in text.split(",")]
-    return rate, tuple(rate * r for r in found)
-
-
-def _read_start(start: Sequence[str] | None, start_ov: str | None, start_qk: str | None) -> dict[str, float]:
-    begin: dict[str, float] = {}
-    given = [("mu_OV", real("--start-ov", start_ov))] if start_ov is not None else []
-    given += [("mu_QK", real("--start-qk", start_qk))] if start_qk is not None else []
-    for name, value in [*given, *(item for text in start or () for item in pairs("--start", text).items())]:
-        if name in begin:
-            raise ValueError(f"the start of {name} is given twice; expected it once")
-        begin[name] = value
-    return begin
-
-
-def _integrate(settings: _Settings) -> tuple[list[Trajectory], float]:
-    """All runs, and the seconds they took."""
+def _integrate(flow: ReducedFlow, arguments: dict[str, Any]) -> tuple[list[Trajectory], dict[str, float]]:
+    """All runs, and the time they took."""
     from numerics.integrate import simulate as integrate
 
-    parameters = {"eta_OV": settings.eta_OV, "eta_QK": list(settings.eta_QK)}
-    begin = clock.perf_counter()
+    wall, cpu = clock.perf_counter(), clock.process_time()
     with progress_bar("integrating") as update:
-        batch: Any = integrate(
-            settings.flow,
-            parameters,
-            settings.start,
-            settings.until_loss,
-            settings.until_time,
-            time=settings.time,  # type: ignore[arg-type]
-            rtol=settings.rtol,
-            progress=update,
-        )
-    return list(batch), clock.perf_counter() - begin
+        batch: Any = integrate(flow, **arguments, progress=update)
+    return list(batch), {"seconds": clock.perf_counter() - wall, "cpu_seconds": clock.process_time() - cpu}
 
 
-def _write(settings: _Settings, runs: Sequence[Trajectory]) -> None:
+def _write(files: _Output, runs: Sequence[Trajectory]) -> None:
     contents: dict[Path, bytes] = {}
-    if settings.out is not None:
+    if files.out is not None:
         from numerics.commands.series import series_bytes
 
-        contents[settings.out] = series_bytes(runs, settings.points, settings.out)
-    if settings.plot is not None:
+        contents[files.out] = series_bytes(runs, files.points, files.out)
+    if files.plot is not None:
         from numerics.figures import figure_bytes, trajectory_figure
 
         labels = [f"{_ratio(run):.4g}" for run in runs]
-        axis: Any = "tau" if settings.time == "tau" else "t"
+        axis: Any = "tau" if runs[0].time == "tau" else "t"
         title = r"$\eta_{\mathrm{QK}}/\eta_{\mathrm{OV}}$"
-        contents[settings.plot] = figure_bytes(trajectory_figure(runs, labels, time=axis, title=title), settings.plot)
+        contents[files.plot] = figure_bytes(trajectory_figure(runs, labels, time=axis, title=title), files.plot)
     write_files(contents)
 
 
@@ -205,18 +199,18 @@ def _ratio(run: Trajectory) -> float:
     return run.parameters["eta_QK"] / run.parameters["eta_OV"]
 
 
-def _summary(settings: _Settings, runs: Sequence[Trajectory], seconds: float) -> dict[str, Any]:
-    model = settings.flow.model
+def _summary(runs: Sequence[Trajectory], seconds: dict[str, float], rtol: float, files: _Output) -> dict[str, Any]:
+    model = runs[0].flow.model
     names = ("classes", "block", "queries", "noise", "informative_slots", "noise_slots", "query_kind", "score_scale")
     return {
         "parameterization": model.parameterization,
         "task": {name: str(getattr(model.task, name)) for name in names},
         "imbalance": {"QK": str(model.imbalance("QK")), "OV": str(model.imbalance("OV"))},
         "start": dict(runs[0].start),
-        "rtol": settings.rtol,
-        "seconds": seconds,
+        "rtol": rtol,
+        **seconds,
         "runs": [_run_data(run) for run in runs],
-        "files": [str(path) for path in (settings.out, settings.plot) if path is not None],
+        "files": [str(path) for path in files.paths],
     }
 
 
@@ -236,7 +230,7 @@ def _run_data(run: Trajectory) -> dict[str, Any]:
     }
 
 
-def _show(settings: _Settings, runs: Sequence[Trajectory], seconds: float) -> None:
+def _show(runs: Sequence[Trajectory], seconds: dict[str, float], files: _Output) -> None:
     from rich import box
     from rich.table import Table
 
@@ -250,6 +244,7 @@ def _show(settings: _Settings, runs: Sequence[Trajectory], seconds: float) -> No
             table.add_row(f"{_ratio(run):.4g}", name, *cells, f"{point.attention:.4f}", f"{point.loss:.3e}", *last)
     from numerics.commands.statement import describe_model, describe_task
 
-    show(describe_model(settings.flow), describe_task(settings.flow), table)
-    written = "".join(f"; wrote {path}" for path in (settings.out, settings.plot) if path is not None)
-    show(f"half: at half of the final time; integration {seconds:.2f} s{written}")
+    show(describe_model(runs[0].flow), describe_task(runs[0].flow), table)
+    written = "".join(f"; wrote {path}" for path in files.paths)
+    took = f"integration {seconds['seconds']:.2f} s ({seconds['cpu_seconds']:.2f} s of one core)"
+    show(f"half: at half of the final time; {took}{written}")

@@ -25,7 +25,7 @@ _CIRCUITS = {"OV": "output-value", "QK": "query-key"}
 
 @dataclass(frozen=True)
 class Entry:
-    """A named expression: ``name`` for text, ``latex`` for formulas, ``value`` a SymPy expression; ``note`` says when it holds."""
+    """A named expression: ``name`` for text, ``latex``, ``value`` a SymPy expression; ``note`` says when it holds."""
 
     name: str
     latex: str
@@ -47,11 +47,15 @@ def describe_task(flow: ReducedFlow) -> str:
     task = flow.task
     noise = f"{_size('N', task.noise)} noise tokens{'' if task.noise_is_finite else ' (zero embedding)'}"
     kind = "shared by all classes" if task.query_kind == "shared" else "for each class"
-    return (
-        f"{_size('M', task.classes)} classes, {_size('b', task.block)} informative tokens each, "
-        f"{_size('K', task.queries)} query tokens {kind}, {noise}, {_size('m', task.informative_slots)} informative and "
-        f"{_size('n', task.noise_slots)} noise slots, {_size('gamma', task.score_scale)} score scale"
+    parts = (
+        f"{_size('M', task.classes)} classes",
+        f"{_size('b', task.block)} informative tokens each",
+        f"{_size('K', task.queries)} query tokens {kind}",
+        noise,
+        f"{_size('m', task.informative_slots)} informative and {_size('n', task.noise_slots)} noise slots",
+        f"score scale {_size('gamma', task.score_scale)}",
     )
+    return ", ".join(parts)
 
 
 def _size(letter: str, value: Any) -> str:
@@ -62,9 +66,9 @@ def describe_model(flow: ReducedFlow) -> str:
     """The model in one line."""
     said = []
     for circuit in ("QK", "OV"):
-        form: str = flow.model.form(circuit)  # type: ignore[arg-type]
+        form: str = flow.model.form(circuit)
         if form == "factorized":
-            imbalance = flow.model.imbalance(circuit)  # type: ignore[arg-type]
+            imbalance = flow.model.imbalance(circuit)
             form += ", balanced" if imbalance == 0 else f", imbalance {imbalance}"
         said.append(f"{_CIRCUITS[circuit]} {form}")
     return f"{flow.model.parameterization}: {'; '.join(said)}"

@@ -30,9 +30,7 @@ def verify(
     seed: Annotated[str, typer.Option("--seed", metavar="INT", help="Seed of the random cases.")] = "0",
     json: Annotated[
         str | None,
-        typer.Option(
-            "--json", metavar="FILE", help="Write the evidence as JSON; - for standard output, without table."
-        ),
+        typer.Option("--json", metavar="FILE", help="Write the evidence as JSON; - for standard output."),
     ] = None,
 ) -> int:
     """Verify the claims of the theory. Exit code: 0 all well, 1 a claim is refuted, 3 something is undecided."""
@@ -95,6 +93,6 @@ def _show_report(report: Report, seconds: float) -> None:
         for evidence in result.evidence:
             if result.verdict == "refuted" and evidence.supports is False:
                 show(f"refuted {result.claim.id}, {evidence.kind}: {evidence.detail}")
-    counts = Counter(r.verdict for r in report.results)
+    counts = Counter[str](r.verdict for r in report.results)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _STYLES if counts[verdict])
     show(f"{len(report.results)} claims: {said}; seed {report.seed}; {seconds:.1f} s")
