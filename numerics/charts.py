@@ -4,7 +4,8 @@
 
 The rate factors ``1``, ``2 sigma |mu|`` and ``sqrt(c^2 + 4 sigma^2 mu^2)`` become constants in ``y``.
 
-Source: rescaling of the learning rate by factorization, arXiv 2608.06776; claims `rescaling-balanced`, `rescaling-imbalanced`.
+Source: rescaling of the learning rate by factorization, arXiv 2608.06776; claims `rescaling-balanced` and
+`rescaling-imbalanced`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Chart:
         return self.sign * np.exp(y) if self.kind == "balanced" else self.width * np.sinh(y)
 
     def point(self, y: float) -> tuple[float, float]:
-        """The value at ``y`` and ``d mu/dy`` there, for a right-hand side; far out, where only their ratio matters, clipped."""
+        """The value at ``y`` and ``d mu/dy`` there; clipped far out, where only their ratio matters."""
         if self.kind == "collapsed":
             return y, 1.0
         y = min(max(y, -_FAR), _FAR)

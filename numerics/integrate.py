@@ -15,6 +15,7 @@ import numpy as np
 import sympy
 from numpy.typing import ArrayLike, NDArray
 
+from numerics.charts import Chart
 from numerics.conditions import (
     Stop,
     TimeName,
@@ -25,7 +26,6 @@ from numerics.conditions import (
     read_time_name,
     read_times,
 )
-from numerics.charts import Chart
 from numerics.kernels import compile_kernel
 from numerics.sizes import check_choice, finite_number
 from numerics.solver import METHODS, IntegrationError, Problem, Solution, TimeLimitError, solve
@@ -107,7 +107,8 @@ def _check_target(run: _Run) -> None:
         least = float(run.problem.fields(0.0, run.problem.start[1])[2])
         if run.stop.loss <= least:
             raise ValueError(
-                f"until_loss={run.stop.loss!r}: never reached, mu_OV < 0 keeps its sign in a balanced circuit and the loss stays above {least!r}"
+                f"until_loss={run.stop.loss!r}: never reached, mu_OV < 0 keeps its sign in a balanced circuit and the "
+                f"loss stays above {least!r}"
             )
 
 
@@ -138,7 +139,7 @@ def _grid(solution: Solution, time: TimeName) -> Array:
 
 
 def _deviation(one: Solution, other: Solution, times: Array) -> float:
-    """Largest deviation of two solutions, in states relative to ``1 + |mu|`` and in the end time relative to ``t + t_0``."""
+    """Largest deviation: in states relative to ``1 + |mu|``, in the end time relative to ``t + t_0``."""
     common = times[times < min(one.t_end, other.t_end)]
     first, second = one.mu(common), other.mu(common)
     parts = np.abs(first - second) / (1 + np.abs(first))
@@ -253,14 +254,16 @@ def simulate(
 
         d mu/dt = velocity(mu; parameters),   mu(0) = start,   end: loss(mu) = until_loss  or  t = until_time
 
-    Parameters: ``flow``, a `ReducedFlow` or an `AttentionModel`; ``parameters``, name or symbol -> number, exactly those of
-    ``flow.parameters``; ``start``, ``mu_OV`` and ``mu_QK``, 0 by default, required and nonzero for balanced factorized circuits;
-    ``until_loss``, a target below the initial loss, met to rounding; ``until_time``, the length of the run, or with a target the limit
-    for it; ``time``: ``"t"``; ``"tau"``, in which ``until_time`` and ``times`` are in ``tau = t min(eta_OV, eta_QK)``; ``"log"``, in which they
-    are in ``t`` and the default grid is even in log time only; ``times``, the output grid, sorted, from 0 to at most the end;
-    ``rtol``, from 1e-11 to 1e-3, and ``atol``, tolerances of a step (``log|mu|`` in a balanced circuit); the trajectory
-    returned is computed with a hundredth of them; ``method``, ``"DOP853"`` or ``"LSODA"``; ``progress``, called with (done, total)
-    in runs, ``done`` with a fraction. Arrays among the values of ``parameters`` and ``start`` are broadcast together.
+    Parameters: ``flow``, a `ReducedFlow` or an `AttentionModel`; ``parameters``, name or symbol -> number, exactly
+    those of ``flow.parameters``; ``start``, ``mu_OV`` and ``mu_QK``, 0 by default, required and nonzero for
+    balanced factorized circuits; ``until_loss``, a target below the initial loss, met to rounding (the loss never
+    increases along the flow); ``until_time``, the length of the run, or with a target the limit for it; ``time``:
+    ``"t"``; ``"tau"``, in which ``until_time`` and ``times`` are in ``tau = t min(eta_OV, eta_QK)``; ``"log"``, in
+    which they are in ``t`` and the default grid is even in log time only; ``times``, the output grid, sorted, from
+    0 to at most the end; ``rtol``, from 1e-11 to 1e-3, and ``atol``, tolerances: the steps of the trajectory
+    returned are held to 0.003 of them, in the coordinates of `numerics.charts`; ``method``, ``"DOP853"`` or
+    ``"LSODA"``; ``max_steps`` of an integration; ``progress``, called with (done, total) in runs, ``done`` with a
+    fraction. Arrays among the values of ``parameters`` and ``start`` are broadcast together.
 
     Returns: a `Trajectory`; a `TrajectoryBatch` if any value is an array.
 

@@ -1,9 +1,10 @@
 """Adaptive integration of a reduced flow in logarithmic time, with an exact loss event.
 
-    u = log(1 + t/t_0),    dy/du = (t + t_0) dy/dt,    y = mu,  or  y = log|mu|  for a balanced circuit.
+    u = log(1 + t/t_0),    dy/du = (t + t_0) dy/dt,    y = chart(mu)
 
-In log time the long tail ``L ~ 1/t`` costs a few steps for each power of ten. A balanced circuit never crosses 0; in ``log|mu|`` its
-growth and decay are linear in ``t``, so that small starts keep their digits and decay is not stiff.
+In log time the long tail ``L ~ 1/t`` costs a few steps for each power of ten. In the coordinate ``y`` of
+`numerics.charts` growth and decay near a stationary point are linear in ``t``: small starts keep their digits, and
+decay is not stiff.
 
 Source: reduced dynamics of arXiv 2608.06776.
 """
@@ -110,9 +111,7 @@ class Solution:
 
     def t_of(self, u: Array) -> Array:
         """Time ``t`` of log time ``u``."""
-        with np.errstate(over="ignore"):
-            near = self.unit * np.expm1(u)
-        return np.where(u < 1, near, np.exp(u + math.log(self.unit)) - self.unit)
+        return _time(u, self.unit)
 
     def mu(self, t: Any) -> Array:
         """Coordinates at times ``t``; shape (2, *t.shape)."""
@@ -123,6 +122,12 @@ class Solution:
         end = np.reshape(self.mu_end, (2, *[1] * t.ndim))
         begin = np.reshape(self.problem.start, (2, *[1] * t.ndim))
         return np.where(t == 0, begin, np.where(t == self.t_end, end, found))
+
+
+def _time(u: Array, unit: float) -> Array:
+    with np.errstate(over="ignore"):
+        near = unit * np.expm1(u)
+    return np.where(u < 1, near, np.exp(u + math.log(unit)) - unit)
 
 
 def _log_time(t: Array, unit: float) -> Array:
@@ -166,8 +171,8 @@ class _Stepper:
             if solver.status == "finished":
                 return
         raise IntegrationError(
-            f"integration with {self.method}: {self.max_steps} steps end at log time {solver.t:.6g} of {end:.6g}, state "
-            f"{self._shown(solver.y)}; raise max_steps, loosen rtol or stop earlier"
+            f"integration with {self.method}: {self.max_steps} steps end at log time {solver.t:.6g} of {end:.6g}, "
+            f"state {self._shown(solver.y)}; raise max_steps, loosen rtol or stop earlier"
         )
 
     def _shown(self, y: Any) -> str:
@@ -229,47 +234,51 @@ def solve(
 ) -> Solution:
     """Integrate a flow from its start to a loss, a time, or a loss within a time.
 
-    Parameters: ``problem``; ``loss``, the target, below the initial loss; ``time``, the time limit in ``t``; ``unit``, the ``t_0`` of log
-    time; ``method``, a name in `METHODS`; ``rtol``, ``atol``, tolerances of a step in ``y``; ``progress``, called with a fraction.
+    Parameters: ``problem``; ``loss``, the target, below the initial loss; ``time``, the time limit in ``t`` (one of
+    the two is needed); ``unit``, the ``t_0`` of log time; ``method``, a name in `METHODS`; ``rtol``, ``atol``, tolerances of a
+    step in ``y``; ``progress``, called with a fraction.
 
     Raises: `IntegrationError` where the method fails; `TimeLimitError` where the limit comes before the target.
     """
     end = _bound(time, unit)
-    a, b = (float(x) for x in atol)
-    stepper = _Stepper(problem, problem.right_side(math.log(unit)), method, rtol, (a, b), max_steps)
+    tolerances = (float(atol[0]), float(atol[1]))
+    stepper = _Stepper(problem, problem.right_side(math.log(unit)), method, rtol, tolerances, max_steps)
     state, ends = np.array(problem.to_chart()), [0.0]
     pieces: list[Any] = []
-    first, steps, crossed = problem.loss(state), 0, False
+    first = now = problem.loss(state)
+    steps = 0
     for solver in stepper.steps(0.0, state, end):
         steps += 1
-        now = problem.loss(solver.y) if loss is not None else math.nan
+        now = problem.loss(solver.y)
         if loss is not None and now <= loss:
             last_ends, last_pieces, state = _cross(stepper, solver, state, loss)
-            ends, pieces, crossed = ends + last_ends, pieces + last_pieces, True
+            ends, pieces = ends + last_ends, pieces + last_pieces
             break
         ends.append(float(solver.t))
         pieces.append(solver.dense_output())
         state = np.array(solver.y)
         if progress is not None:
-            by_time = solver.t / end if time is not None else 0.0
-            by_loss = math.log(now / first) / math.log(loss / first) if loss is not None else 0.0
-            progress(min(1.0, max(by_time, by_loss)))
+            by_loss = 0.0 if loss is None else math.log(now / first) / math.log(loss / first)
+            progress(min(1.0, max(by_loss, 0.0 if time is None else solver.t / end)))
+    else:
+        _check_reached(loss, time, now)
     mu_OV, mu_QK = (float(x) for x in problem.from_chart(state))
-    found = Solution(problem, unit, OdeSolution(ends, pieces), time or math.inf, (mu_OV, mu_QK), steps)
+    t_end = float(_time(np.asarray(ends[-1]), unit)) if loss is not None else float(time or 0.0)
+    return Solution(problem, unit, OdeSolution(ends, pieces), t_end, (mu_OV, mu_QK), steps)
+
+
+def _check_reached(loss: float | None, time: float | None, reached: float) -> None:
+    """Raise unless the end of a run without crossing is where it should end."""
     if loss is None:
-        return found
-    if crossed:
-        t_end = float(found.t_of(np.asarray(found.u_end)))
-        return Solution(problem, unit, found.curve, t_end, found.mu_end, steps)
-    reached = problem.loss(state)
+        return
     if time is None:
         raise IntegrationError(
-            f"integration to loss {loss:.6g}: at the largest time of double precision, t = 1e308, the loss is {reached:.6g}; "
-            "raise the target"
+            f"integration to loss {loss:.6g}: at the largest time of double precision, t = 1e308, the loss is "
+            f"{reached:.6g}; raise the target"
         )
     raise TimeLimitError(
-        f"the time limit t={time:.6g} comes before the loss {loss:.6g}: the loss reached is {reached:.6g}, at t={time:.6g}; "
-        "raise until_time or until_loss",
+        f"the time limit t={time:.6g} comes before the loss {loss:.6g}: the loss reached is {reached:.6g}, at "
+        f"t={time:.6g}; raise until_time or until_loss",
         reached,
         time,
     )

@@ -40,10 +40,12 @@ class Point:
 class Trajectory:
     """A trajectory of the two coordinates.
 
-    ``t``, ``tau = t min(eta_OV, eta_QK)``, ``mu_OV``, ``mu_QK``, ``loss``, ``attention``: arrays (R,) over the output grid; ``end``, the
-    last state, also where a grid was asked for; ``parameters`` and ``start`` by name; ``time``, the name of the time variable; ``error_estimate``, largest
-    deviation of a second integration, in the coordinates relative to ``1 + |mu|`` and in the end time relative to it; ``steps``, of the integrator.
-    Called with times, the dense output: coordinates of shape (2, *times.shape).
+    ``t``, ``tau = t min(eta_OV, eta_QK)``, ``mu_OV``, ``mu_QK``, ``loss``, ``attention``: arrays (R,) over the output
+    grid; ``end``, the last state, also where a grid was asked for; ``parameters`` and ``start`` by name; ``time``,
+    the name of the time variable; ``error_estimate``, largest deviation of a second integration, in the coordinates
+    relative to ``1 + |mu|`` and in the end time relative to itself (for very short runs to the time scale of the
+    start); ``steps``, of the integrator; ``flow``; ``solution``, its steps. Called with times, the dense output:
+    coordinates of shape (2, *times.shape).
     """
 
     t: Array
@@ -106,7 +108,8 @@ class Trajectory:
 class TrajectoryBatch:
     """Trajectories for arrays of parameters or starts, in the shape these broadcast to.
 
-    ``runs``, trajectories in C order; ``shape``. Indexed by position or by one index for each axis; iteration is over ``runs``.
+    ``runs``, trajectories in C order; ``shape``. Indexed by position in ``runs``, or by one index for each axis;
+    iteration is over ``runs``.
     """
 
     runs: tuple[Trajectory, ...]

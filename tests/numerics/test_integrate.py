@@ -1,7 +1,8 @@
 """Simulation: published values, independent integrations, events, time variables, batches, input errors.
 
-Tolerances: ``rtol`` is 1e-10 and a trajectory promises an error of ``AGREEMENT * rtol`` = 1e-8 relative to ``1 + |mu|``; the run returned
-is made with steps at 3e-13, so that comparisons with independent solutions use 1e-9 unless they say otherwise.
+Tolerances: ``rtol`` is 1e-10 and a trajectory promises an error of ``AGREEMENT * rtol`` = 1e-8 relative to ``1 +
+|mu|``; the run returned is made with steps at 3e-13, so that comparisons with independent solutions use 1e-9 unless
+they say otherwise.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ def test_all_ratios_keep_the_first_integral(ratio: float) -> None:
 def quadrature(ratio: float) -> tuple[float, float, float]:
     """End of the published run without integration in time, at 20 digits: (mu_OV, mu_QK, t).
 
-    The first integral ``m/n e^q + q = kappa mu^2/2 + m/n`` closes the stopping state; the time is the integral of ``dq/(dq/dt)``, smooth in
-    ``sqrt(q)``. Formulas as in the paper, nothing derived here.
+    The first integral ``m/n e^q + q = kappa mu^2/2 + m/n`` closes the stopping state; the time is the integral of
+    ``dq/(dq/dt)``, smooth in ``sqrt(q)``. Formulas as in the paper, nothing derived here.
     """
     M, b, m, n = 20, 50, 5, 50
     with mpmath.workdps(20):
@@ -128,7 +129,8 @@ def test_all_ratios_agree_with_quadrature(ratio: float) -> None:
 def test_other_ratios_agree_with_another_method(ratio: float) -> None:
     run = published(ratio)
     other = simulate(sized(), {**SIZES, "eta_OV": 1, "eta_QK": ratio}, until_loss=1e-4, method="LSODA", rtol=1e-11)
-    assert close(run.end.mu_OV, other.end.mu_OV) and close(run.end.mu_QK, other.end.mu_QK)
+    assert close(run.end.mu_OV, other.end.mu_OV)
+    assert close(run.end.mu_QK, other.end.mu_QK)
     assert math.isclose(run.end.t, other.end.t, rel_tol=AGREEMENT * 1e-10)  # a time has the error of 12 mu
 
 
@@ -189,7 +191,8 @@ def test_first_integrals_hold(qk: str, ov: str, imbalance: dict[str, Any], start
 
 def test_an_imbalanced_query_key_circuit_crosses_zero() -> None:
     run = simulate(flow_of(qk="factorized", imbalance_qk=1), RATES, {"mu_OV": 0.5, "mu_QK": -0.3}, until_loss=1e-2)
-    assert run.mu_QK[0] == -0.3 and run.mu_QK[-1] > 0
+    assert run.mu_QK[0] == -0.3
+    assert run.mu_QK[-1] > 0
     tiny = simulate(flow_of(qk="factorized", imbalance_qk=-1), RATES, {"mu_OV": 0.5, "mu_QK": -0.3}, until_loss=1e-2)
     assert close(run.end.mu_QK, tiny.end.mu_QK)  # the sign of the imbalance does not matter
 
@@ -197,8 +200,10 @@ def test_an_imbalanced_query_key_circuit_crosses_zero() -> None:
 def test_a_negative_balanced_output_decays_to_zero_without_many_steps() -> None:
     """mu_OV e^(-lambda t): stiff in mu, linear in log|mu|."""
     run = simulate(flow_of(ov="factorized"), RATES, {"mu_OV": -0.5, "mu_QK": 0.3}, until_time=1e12)
-    assert run.end.mu_OV == 0 and np.all(run.mu_OV[:-1] <= 0)
-    assert close(run.end.loss, math.log(3), 1e-15) and run.steps < 1000
+    assert run.end.mu_OV == 0
+    assert np.all(run.mu_OV[:-1] <= 0)
+    assert close(run.end.loss, math.log(3), 1e-15)
+    assert run.steps < 1000
 
 
 # long runs
@@ -208,7 +213,8 @@ def test_collapsed_loss_rate_in_log_time() -> None:
     """L ~ (M-1) b/(eta_OV t), with corrections of order 1/log t from above and below: within 10% at 1e30."""
     values = {**SIZES, "eta_OV": 0.5, "eta_QK": 2}
     run = simulate(sized(), values, until_time=1e30, time="log")
-    assert run.end.t == 1e30 and run.steps < 1000
+    assert run.end.t == 1e30
+    assert run.steps < 1000
     assert 0.9 < run.end.loss * 0.5 * 1e30 / (19 * 50) < 1.1
     earlier = run.at(1e15)
     assert 0.9 < earlier.loss * 0.5 * 1e15 / (19 * 50) < 1.1
@@ -220,7 +226,8 @@ def test_collapsed_loss_rate_in_log_time() -> None:
 @pytest.mark.parametrize("target", [1e-20, 1e-100])
 def test_tiny_losses(target: float) -> None:
     run = simulate(flow_of(), RATES, until_loss=target)
-    assert math.isclose(run.end.loss, target, rel_tol=1e-12) and run.steps < 1000
+    assert math.isclose(run.end.loss, target, rel_tol=1e-12)
+    assert run.steps < 1000
 
 
 def test_time_in_t_and_tau_and_log() -> None:
@@ -228,9 +235,12 @@ def test_time_in_t_and_tau_and_log() -> None:
     plain = simulate(sized(), values, until_time=1e6)
     scaled = simulate(sized(), values, until_time=1e4, time="tau")
     logged = simulate(sized(), values, until_time=1e6, time="log")
-    assert plain.end.t == logged.end.t == 1e6 and math.isclose(scaled.end.t, 1e6, rel_tol=1e-15)
-    assert math.isclose(plain.end.tau, 1e4, rel_tol=1e-15) and np.array_equal(plain.tau, plain.t * 0.01)
-    assert close(plain.end.mu_OV, scaled.end.mu_OV) and close(plain.end.mu_OV, logged.end.mu_OV)
+    assert plain.end.t == logged.end.t == 1e6
+    assert math.isclose(scaled.end.t, 1e6, rel_tol=1e-15)
+    assert math.isclose(plain.end.tau, 1e4, rel_tol=1e-15)
+    assert np.array_equal(plain.tau, plain.t * 0.01)
+    assert close(plain.end.mu_OV, scaled.end.mu_OV)
+    assert close(plain.end.mu_OV, logged.end.mu_OV)
     grid = simulate(sized(), values, until_time=1e4, time="tau", times=[0, 50, 5000])
     assert np.allclose(grid.t, [0, 5e3, 5e5], rtol=1e-15, atol=0)
     assert close(grid.mu_QK, plain(grid.t)[1])
@@ -244,13 +254,16 @@ def test_the_target_is_met_to_rounding_and_not_before() -> None:
     for target in (1.09, 0.5, 1e-3, 1e-9):
         run = simulate(flow_of(), RATES, until_loss=target)
         assert math.isclose(run.end.loss, target, rel_tol=1e-12)
-        assert run.loss[-1] == run.end.loss and run.t[-1] == run.end.t
-        assert np.all(np.diff(run.loss) < 0) and np.all(np.diff(run.t) > 0)
+        assert run.loss[-1] == run.end.loss
+        assert run.t[-1] == run.end.t
+        assert np.all(np.diff(run.loss) < 0)
+        assert np.all(np.diff(run.t) > 0)
 
 
 def test_a_target_beside_the_initial_loss() -> None:
     run = simulate(flow_of(), RATES, until_loss=math.log(3) * (1 - 1e-12))
-    assert math.isclose(run.end.loss, math.log(3) * (1 - 1e-12), rel_tol=1e-15) and run.end.t < 1e-9
+    assert math.isclose(run.end.loss, math.log(3) * (1 - 1e-12), rel_tol=1e-15)
+    assert run.end.t < 1e-9
 
 
 def test_stopping_earlier_lies_on_the_same_curve() -> None:
@@ -263,7 +276,8 @@ def test_stopping_earlier_lies_on_the_same_curve() -> None:
         assert math.isclose(point.loss, target, rel_tol=1e-12)
     with pytest.raises(ValueError, match=r"loss=1e-05: expected a loss of this run"):
         run.at_loss(1e-5)
-    assert run.at_loss(run.loss[0]).t == 0 and run.at_loss(run.end.loss) == run.end
+    assert run.at_loss(run.loss[0]).t == 0
+    assert run.at_loss(run.end.loss) == run.end
 
 
 def test_dense_output() -> None:
@@ -271,7 +285,8 @@ def test_dense_output() -> None:
     times = np.array([[0.0, 1.0], [123.0, 1e4]])
     state = run(times)
     assert state.shape == (2, 2, 2)
-    assert np.array_equal(state[:, 0, 0], [0, 0]) and np.array_equal(state[:, 1, 1], [run.end.mu_OV, run.end.mu_QK])
+    assert np.array_equal(state[:, 0, 0], [0, 0])
+    assert np.array_equal(state[:, 1, 1], [run.end.mu_OV, run.end.mu_QK])
     exact = simulate(flow_of(), RATES, until_time=123.0).end
     assert close(state[:, 1, 0], [exact.mu_OV, exact.mu_QK])
     assert np.array_equal(run(run.t), [run.mu_OV, run.mu_QK])
@@ -286,12 +301,12 @@ def test_a_limit_before_the_target() -> None:
         TimeLimitError, match=r"the time limit t=10 comes before the loss 0.001: the loss reached is"
     ) as e:
         simulate(flow_of(), RATES, until_loss=1e-3, until_time=10)
-    assert e.value.t == 10 and math.isclose(
-        e.value.loss, simulate(flow_of(), RATES, until_time=10).end.loss, rel_tol=1e-9
-    )
+    assert e.value.t == 10
+    assert math.isclose(e.value.loss, simulate(flow_of(), RATES, until_time=10).end.loss, rel_tol=1e-9)
     assert isinstance(e.value, ValueError)
     run = simulate(flow_of(), RATES, until_loss=1e-3, until_time=1e6)
-    assert math.isclose(run.end.loss, 1e-3, rel_tol=1e-12) and run.end.t < 1e6
+    assert math.isclose(run.end.loss, 1e-3, rel_tol=1e-12)
+    assert run.end.t < 1e6
 
 
 # two integrations
@@ -316,7 +331,8 @@ def test_a_second_integration_that_differs_is_an_error(monkeypatch: pytest.Monke
         simulate(flow_of(), RATES, until_time=100)
     size = 1e-9
     noted = simulate(flow_of(), RATES, until_loss=1e-3)
-    assert 1e-10 < noted.error_estimate < AGREEMENT * 1e-10 and good.error_estimate <= noted.error_estimate + BOUND
+    assert 1e-10 < noted.error_estimate < AGREEMENT * 1e-10
+    assert good.error_estimate <= noted.error_estimate + BOUND
 
 
 @pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8, 1e-11])
@@ -324,9 +340,8 @@ def test_the_error_stays_within_the_promise(rtol: float) -> None:
     best = simulate(flow_of(), RATES, until_loss=1e-4, rtol=1e-11)
     run = simulate(flow_of(), RATES, until_loss=1e-4, rtol=rtol)
     assert run.error_estimate <= AGREEMENT * rtol
-    assert close(run.end.mu_OV, best.end.mu_OV, AGREEMENT * rtol) and close(
-        run.end.mu_QK, best.end.mu_QK, AGREEMENT * rtol
-    )
+    assert close(run.end.mu_OV, best.end.mu_OV, AGREEMENT * rtol)
+    assert close(run.end.mu_QK, best.end.mu_QK, AGREEMENT * rtol)
 
 
 def test_too_many_steps_is_an_error() -> None:
@@ -341,7 +356,9 @@ def test_an_escape_that_time_does_not_resolve_is_an_error() -> None:
 
 def test_same_input_same_output() -> None:
     a, b = (simulate(flow_of(), RATES, until_loss=1e-2) for _ in range(2))
-    assert np.array_equal(a.mu_OV, b.mu_OV) and a.end == b.end and a.error_estimate == b.error_estimate
+    assert np.array_equal(a.mu_OV, b.mu_OV)
+    assert a.end == b.end
+    assert a.error_estimate == b.error_estimate
 
 
 # batches
@@ -352,11 +369,14 @@ def test_batches_broadcast() -> None:
         flow_of(), {"eta_OV": 1, "eta_QK": np.array([[0.1], [1.0]])}, {"mu_OV": [-0.5, 0, 0.5]}, until_loss=0.01
     )
     assert isinstance(batch, TrajectoryBatch)
-    assert batch.shape == (2, 3) == batch.end.mu_OV.shape and len(batch) == 6 == len(list(batch))
+    assert batch.shape == (2, 3) == batch.end.mu_OV.shape
+    assert len(batch) == 6 == len(list(batch))
     alone = simulate(flow_of(), {"eta_OV": 1, "eta_QK": 1.0}, {"mu_OV": -0.5}, until_loss=0.01)
     assert batch[1, 0].end == batch[3].end == alone.end
-    assert batch.end.mu_QK[1, 0] == alone.end.mu_QK and batch.end.mu_QK[0, 0] != alone.end.mu_QK
-    assert batch.error_estimate.max() < AGREEMENT * 1e-10 and len(batch[1:3]) == 2
+    assert batch.end.mu_QK[1, 0] == alone.end.mu_QK
+    assert batch.end.mu_QK[0, 0] != alone.end.mu_QK
+    assert batch.error_estimate.max() < AGREEMENT * 1e-10
+    assert len(batch[1:3]) == 2
     one = simulate(flow_of(), {"eta_OV": 1, "eta_QK": [2.0]}, until_loss=0.01)
     assert one.shape == (1,)
     with pytest.raises(ValueError, match=r"do not broadcast together: eta_QK \(2,\), mu_OV \(3,\)"):
@@ -381,7 +401,10 @@ def test_progress() -> None:
         progress=lambda done, total: seen.append((done, total)),
     )
     done = [d for d, _ in seen]
-    assert done == sorted(done) and done[-1] == 3 and {1, 2, 3} <= set(done) and {t for _, t in seen} == {3}
+    assert done == sorted(done)
+    assert done[-1] == 3
+    assert {1, 2, 3} <= set(done)
+    assert {t for _, t in seen} == {3}
     assert 0 < done[0] < 1
 
 
@@ -391,7 +414,8 @@ def test_progress() -> None:
 def test_names_may_be_symbols_and_a_model_is_derived() -> None:
     run = simulate(AttentionModel(SMALL), {eta_OV: 1, "eta_QK": 2}, {mu_OV: 0.5}, until_loss=0.1)
     assert run.end == simulate(flow_of(), RATES, {"mu_OV": 0.5}, until_loss=0.1).end
-    assert run.start == {"mu_OV": 0.5, "mu_QK": 0} and run.parameters == {"eta_OV": 1, "eta_QK": 2}
+    assert run.start == {"mu_OV": 0.5, "mu_QK": 0}
+    assert run.parameters == {"eta_OV": 1, "eta_QK": 2}
 
 
 GOOD: dict[str, Any] = {**SIZES, "eta_OV": 1, "eta_QK": 2}
