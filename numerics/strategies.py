@@ -9,6 +9,7 @@ Source: sections 1, 2 and 5 of the theory, arXiv 2608.06776.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -30,7 +31,7 @@ except ModuleNotFoundError as error:  # pragma: no cover - the test extra is ins
         "numerics.strategies needs hypothesis, which is not installed: pip install 'gradline[test]'"
     ) from error
 
-__all__ = ["Noise", "decimals", "models", "off_line", "rates", "starts", "tasks"]
+__all__ = ["Experiment", "Noise", "decimals", "experiments", "models", "off_line", "rates", "starts", "tasks"]
 
 Array = NDArray[np.float64]
 Noise = Literal["any", "finite", "infinite"]
@@ -84,8 +85,8 @@ def tasks(
         M in 2..5,   b, K, N in 1..5 or N = oo,   m, n in 1..3,   gamma in {1, 2, 1/2, 3/2, 1/3}
 
     Parameters: ``query_kind``, ``"shared"`` or ``"per_class"``, both by default; ``noise``, ``"finite"``,
-    ``"infinite"`` or ``"any"``; ``max_entries``, bound on the entries of the enumerated population (distinct sequences times tokens),
-    at least 6.
+    ``"infinite"`` or ``"any"``; ``max_entries``, bound on the entries of the enumerated population (distinct
+    sequences times tokens), at least 6.
 
     Returns: a strategy of `TokenTask`; it shrinks to two classes and one token, slot and query of each kind.
 
@@ -185,7 +186,7 @@ def models(
         U^T U - V^T V = c P,   c in {-2, -1.9, ..., 2};   inner width = rank, rank + 1 or rank + 2
 
     Parameters: ``task``, with concrete sizes; ``code``, ``"CACO"``, ``"CAFO"``, ``"FACO"`` or ``"FAFO"``, by default
-    any for which the line exists; ``balanced``, whether all factorized circuits have ``c = 0`` or none, each by default.
+    any for which the line exists; ``balanced``, whether all factorized circuits have ``c = 0`` or none have it.
 
     Returns: a strategy of `AttentionModel`; it shrinks to collapsed circuits, balanced factors and the smallest width.
 
@@ -233,6 +234,49 @@ def starts(model: AttentionModel, *, largest: float = 2.0) -> st.SearchStrategy[
     return st.fixed_dictionaries(
         {f"mu_{c}": decimals(-largest, largest, zero=not model.is_balanced(c)) for c in circuits}
     )
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A model with learning rates and a start on its line."""
+
+    model: AttentionModel
+    rates: dict[str, float]
+    start: dict[str, float]
+
+
+@st.composite
+def _experiments(
+    draw: st.DrawFn, code: str | None, noise: Noise, balanced: bool | None, max_entries: int
+) -> Experiment:
+    kinds: list[QueryKind] = ["shared", "per_class"]
+    kind = draw(st.sampled_from(kinds))
+    if code is not None and code[0] == "F" and kind == "per_class":
+        noise = "infinite"
+    task = draw(tasks(query_kind=kind, noise=noise, max_entries=max_entries))
+    model = draw(models(task, code=code, balanced=balanced))
+    return Experiment(model, draw(rates()), draw(starts(model)))
+
+
+def experiments(
+    *, code: str | None = None, noise: Noise = "any", balanced: bool | None = None, max_entries: int = ENTRIES
+) -> st.SearchStrategy[Experiment]:
+    """Generate a model that keeps to a line, its learning rates over four decades, and a start on the line.
+
+    Parameters: ``code`` and ``balanced`` as in `models`; ``noise`` and ``max_entries`` as in `tasks` (a factorized query-key
+    circuit with a query for each class has a line for infinite noise only).
+
+    Returns: a strategy of `Experiment`. Raises: ``ValueError`` for an unknown choice.
+
+    >>> from hypothesis import find
+    >>> found = find(experiments(code="FACO"), lambda experiment: experiment.start["mu_QK"] < 0)
+    >>> found.model.qk, found.rates, found.start
+    ('factorized', {'eta_OV': 1.0, 'eta_QK': 1.0}, {'mu_OV': 0.0, 'mu_QK': -0.1})
+    """
+    check_choice("noise", noise, get_args(Noise))
+    if code is not None:
+        check_choice("code", code, PARAMETERIZATIONS)
+    return _experiments(code, noise, balanced, max_entries)
 
 
 def _shapes(model: AttentionModel, sizes: Sizes) -> dict[str, tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Hypothesis profiles: ``HYPOTHESIS_PROFILE=quick`` (default), ``ci`` (the same examples every time) or ``thorough``."""
+"""Hypothesis profiles: ``HYPOTHESIS_PROFILE=quick`` (default), ``ci`` (the same, derandomized) or ``thorough``."""
 
 from __future__ import annotations
 
