@@ -198,6 +198,8 @@ class Converter:
         return self.tower.generator(index)
 
     def _function(self, expr: Any) -> Fraction:
+        if isinstance(expr, AppliedUndef) and expr.is_extended_real is None:
+            self.atoms.signs.used.add(f"{expr.func} is real")
         args = tuple(self.convert(arg) for arg in expr.args)
         return self.opaque_atom(expr.func, args, expr.func(*map(self.tower.fraction_expr, args)))
 
@@ -269,8 +271,22 @@ class Converter:
         self.atoms.bound_depth -= 1
         if len(expr.limits) == 1 and self.tower.equal(args[0], args[1]):
             return self.tower.zero
+        constant = self._constant_factor(integrand, [limit[0] for limit in limits])
+        integrand = self.tower.mul(integrand, self.tower.power(constant, -1))
         rebuilt = sympy.Integral(self.tower.fraction_expr(integrand), *limits)
-        return self.opaque_atom(("Integral", len(limits)), (integrand, *args), rebuilt)
+        return self.tower.mul(constant, self.opaque_atom(("Integral", len(limits)), (integrand, *args), rebuilt))
+
+    def _constant_factor(self, integrand: Fraction, variables: list[Symbol]) -> Fraction:
+        """The product of the factors that do not depend on the variables of integration."""
+        if integrand.num.is_zero():
+            return self.tower.one
+        top, bottom, factors = self.tower.factors(integrand)
+        constant = self.tower.fraction(top, bottom)
+        for poly, k in factors:
+            if not any(self.tower.atoms[i].expr.has(*variables) for i in self.tower.variables(poly)):
+                part = Fraction(poly, self.tower.constant(1))
+                constant = self.tower.mul(constant, self.tower.power(part, k))
+        return constant
 
 
 def _hyperbolic(c: Converter, x: Expr, sign: int) -> Fraction:
