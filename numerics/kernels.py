@@ -12,7 +12,7 @@ import linecache
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 from zlib import crc32
 
@@ -41,7 +41,7 @@ class Kernel:
 
     ``source``, standalone Python that needs only the backend's library; ``arguments``, names of the symbols in order;
     ``parameters``, the names they have in the source, different where Python or the backend needs a name itself (either
-    may be used as a keyword); ``outputs``, names of what is returned; ``backend``. A kernel can be pickled.
+    may be used as a keyword); ``outputs``, names of what is returned; ``backend``; ``function``, the bare function. A kernel can be pickled.
     """
 
     name: str
@@ -50,14 +50,15 @@ class Kernel:
     outputs: tuple[str, ...]
     backend: str
     parameters: tuple[str, ...] = field(repr=False)
-    function: Any = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def function(self) -> Any:
+        """The plain function of the source, by position; built when first used: reading the source imports nothing."""
         file = f"<gradline {self.backend} kernel {self.name} {crc32(self.source.encode()):08x}>"
         space: dict[str, Any] = {"__name__": f"gradline_kernel_{self.name}"}
         exec(compile(self.source, file, "exec"), space)
         linecache.cache[file] = (len(self.source), None, self.source.splitlines(True), file)
-        object.__setattr__(self, "function", space[self.name])
+        return space[self.name]
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Evaluate at arguments given by position or by name.

@@ -47,8 +47,8 @@ class Dialect:
     """A backend.
 
     ``imports``, text in use -> statement; ``calls``, operation -> function; ``helpers``, sources by name;
-    ``copy``, how to copy an argument; ``defaults``, dtype and shape without arguments; ``reserved``, names it needs for itself;
-    ``constant_operand``, how a constant (first) becomes an operand beside another (second).
+    ``copy``, how to copy an argument; ``defaults``, dtype and shape without arguments;
+    ``reserved``, names it needs for itself; ``constant_operand``, how a constant (first) becomes an operand beside another (second).
     """
 
     name: str
@@ -183,11 +183,12 @@ def _docstring(signature: Signature) -> list[str]:
     lines = [f'"""{signature.title}', ""]
     for symbol, parameter, note in zip(signature.symbols, signature.parameters, signature.notes, strict=True):
         renamed = f" (the symbol {symbol})" if symbol != parameter else ""
-        lines.append(f"{parameter}{renamed}: {note}" if note else f"{parameter}{renamed}: real")
+        text = f"{parameter}{renamed}: {note or 'real'}"
+        lines += textwrap.wrap(text, 84, subsequent_indent="    ", break_long_words=False)
     kind = "the value of" if signature.single else "the tuple"
     if signature.shape is not None:
         kind = "an array of shape (*batch, " + ", ".join(str(n) for n in signature.shape) + "):"
-    lines += ["", "Arguments broadcast against each other; integers become floating point, float32 stays float32."]
+    lines += ["", "Arguments broadcast; integers become floating point, float32 stays float32."]
     returned = f"Returns {kind} {', '.join(signature.outputs)}"
     wrapped = textwrap.wrap(
         f"{returned}, each of the common shape.", 84, subsequent_indent="    ", break_long_words=False
