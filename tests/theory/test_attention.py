@@ -88,6 +88,7 @@ def test_zero_embeddings_do_not_move() -> None:
     still = [o.symbol for found in flow.orbits.values() for o in found if o.frozen]
     assert [s.name for s in still] == ["W_OV_noise", "W_QK_noise"]
     assert all(flow.velocity[s] == 0 for s in still)
-    assert all(s not in v.free_symbols for v in flow.velocity.values() for s in still)
+    seen = [*flow.velocity.values(), flow.attention, flow.loss]
+    assert all(s not in v.free_symbols for v in seen for s in still)
     moving = orbit_flow(TokenTask()).velocity
     assert moving[Symbol("W_QK_noise", real=True)] != 0

@@ -236,6 +236,14 @@ def test_flow_that_does_not_separate_is_refused(factor: Any) -> None:
     assert same(first_integral(scaled).slope, 3 * first_integral(flow).slope) == "equal"
 
 
+def test_integral_without_a_proof_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twin of the residual check: when the prover says no, no first integral is returned."""
+    flow = flow_of("CACO", TokenTask(classes=11, score_scale=gamma))
+    monkeypatch.setattr("theory.integrals.is_zero", lambda expression: False)
+    with pytest.raises(GradlineError, match=r"first integral: .* is not zero"):
+        first_integral(flow)
+
+
 def test_changed_flow_is_not_answered_from_the_cache() -> None:
     flow = flow_of("CACO")
     before = first_integral(flow)
