@@ -27,6 +27,7 @@ from numerics.conditions import (
     read_times,
 )
 from numerics.kernels import compile_kernel
+from numerics.scalar import scalar_function
 from numerics.sizes import check_choice, finite_number
 from numerics.solver import METHODS, IntegrationError, Problem, Solution, TimeLimitError, solve
 from numerics.trajectory import Point, Trajectory, TrajectoryBatch
@@ -79,9 +80,12 @@ def _charts(flow: ReducedFlow, start: dict[str, float], parameters: dict[str, fl
 
 
 def _problem(flow: ReducedFlow, parameters: dict[str, float], start: dict[str, float]) -> Problem:
-    kernel, values = compile_kernel(flow, backend="numpy").function, tuple(parameters.values())
+    kernel, values = compile_kernel(flow, backend="numpy"), tuple(parameters.values())
+    plain = scalar_function(kernel)
 
     def fields(mu_OV: Any, mu_QK: Any) -> tuple[Any, Any, Any, Any]:
+        if np.ndim(mu_OV) == 0:
+            return plain(float(mu_OV), float(mu_QK), *values)
         return kernel(mu_OV, mu_QK, *values)
 
     begin = start["mu_OV"], start["mu_QK"]

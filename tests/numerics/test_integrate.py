@@ -23,6 +23,8 @@ from sympy import oo
 from numerics import integrate, solver
 from numerics.charts import Chart
 from numerics.integrate import AGREEMENT, IntegrationError, TimeLimitError, simulate
+from numerics.kernels import compile_kernel
+from numerics.scalar import scalar_function
 from numerics.trajectory import Trajectory, TrajectoryBatch
 from theory import AttentionModel, TokenTask, derive, first_integral
 from theory.symbols import eta_OV, mu_OV
@@ -528,3 +530,24 @@ def test_charts_go_back_and_forth(chart: Chart) -> None:
         assert math.isclose(value, mu, rel_tol=1e-13)
         difference = (float(chart.mu(y + step)) - float(chart.mu(y - step))) / (2 * step)
         assert math.isclose(slope, difference, rel_tol=1e-8)  # central difference: step^2 and rounding over step
+
+
+@pytest.mark.parametrize(("qk", "ov", "imbalance", "start"), CASES)
+def test_scalar_functions_are_the_kernel(
+    qk: str, ov: str, imbalance: dict[str, Any], start: tuple[float, float]
+) -> None:
+    kernel = compile_kernel(flow_of(qk, ov, **imbalance), backend="numpy")
+    for point in (start, (3.0, 2.0), (-1e3, 1e3), (1e3, -1e3)):
+        expected = [float(x) for x in kernel(*point, 1.0, 2.0)]
+        got = scalar_function(kernel)(*point, 1.0, 2.0)
+        assert np.allclose(got, expected, rtol=1e-14, atol=0)  # a handful of operations, each rounded once
+    assert not np.allclose(scalar_function(kernel)(3.0, 2.0, 1.0, 2.1), kernel(3.0, 2.0, 1.0, 2.0), rtol=1e-14, atol=0)
+
+
+def test_scalar_functions_fall_back_where_python_raises() -> None:
+    x = sympy.Symbol("x", real=True)
+    kernel = compile_kernel(sympy.exp(x), args=[x])
+    with np.errstate(over="ignore"):
+        assert scalar_function(kernel)(1e3) == math.inf
+    with pytest.raises(ValueError, match="expected a kernel of the backend 'numpy'"):
+        scalar_function(replace(kernel, backend="torch"))
