@@ -234,9 +234,9 @@ def solve(
 ) -> Solution:
     """Integrate a flow from its start to a loss, a time, or a loss within a time.
 
-    Parameters: ``problem``; ``loss``, the target, below the initial loss;
-    ``time``, the time limit in ``t`` (one of the two is needed); ``unit``, the ``t_0`` of log time; ``method``, a name in `METHODS`; ``rtol``, ``atol``, tolerances of a
-    step in ``y``; ``progress``, called with a fraction.
+    Parameters: ``problem``; ``loss``, the target, below the initial loss; ``time``, the time limit in ``t`` (one of
+    the two is needed); ``unit``, the ``t_0`` of log time; ``method``, a name in `METHODS`; ``rtol``, ``atol``,
+    tolerances of a step in ``y``; ``progress``, called with a fraction.
 
     Raises: `IntegrationError` where the method fails; `TimeLimitError` where the limit comes before the target.
     """
