@@ -41,7 +41,8 @@ class Kernel:
 
     ``source``, standalone Python that needs only the backend's library; ``arguments``, names of the symbols in order;
     ``parameters``, the names they have in the source, different where Python or the backend needs a name itself (either
-    may be used as a keyword); ``outputs``, names of what is returned; ``backend``; ``function``, the bare function. A kernel can be pickled.
+    may be used as a keyword); ``outputs``, names of what is returned; ``backend``; ``function``, the bare
+    function. A kernel can be pickled.
     """
 
     name: str

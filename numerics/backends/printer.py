@@ -48,7 +48,8 @@ class Dialect:
 
     ``imports``, text in use -> statement; ``calls``, operation -> function; ``helpers``, sources by name;
     ``copy``, how to copy an argument; ``defaults``, dtype and shape without arguments;
-    ``reserved``, names it needs for itself; ``constant_operand``, how a constant (first) becomes an operand beside another (second).
+    ``reserved``, names it needs for itself; ``constant_operand``, how a constant (first) is printed beside another
+    operand (second).
     """
 
     name: str
