@@ -13,6 +13,7 @@ from fractions import Fraction as Rational
 from sympy import Abs, Expr
 
 from theory.algebra import Atom, Fraction, OutsideDomainError, Poly, Restart, Tower
+from theory.errors import GradlineError
 from theory.signs import Range, Sign, Signs
 
 __all__ = ["Domain", "Hints", "Pieces"]
@@ -98,6 +99,8 @@ class Domain:
         vanish, the root of a negative factor is an imaginary number times zero, and nothing is learned.
         """
         if not open_parts:
+            if parity < 0 and not certain:
+                raise GradlineError("the root of an expression that is nowhere positive; look at where it vanishes")
             if parity < 0:
                 raise OutsideDomainError("the logarithm or root of an expression that is negative everywhere")
             return

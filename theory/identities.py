@@ -78,28 +78,10 @@ def prove_zero(expr: Expr, assumptions: Iterable[Basic] = ()) -> Decision:
     expr, given = exact(expr), conditions(assumptions)
     if given:
         check_names([expr, *(condition.expr for condition in given)])
-    probe, replaced = generic(instance(expr)[0])
-    inside = False
-    for found in _separations(probe, given, _FIRST_POINTS, _FIRST_BITS):
-        inside = True
-        if found.nonzero and not replaced:
-            return _different(found, given)
     try:
-        converter, value = convert_checked(expr, given)
+        return _decide(expr, given)
     except OutsideDomainError as error:
         return Decision("undecided", f"no real value anywhere: {error}")
-    except GradlineError as error:
-        return _by_points(probe, given, replaced, str(error))
-    if not value.num.is_zero():
-        return _by_points(
-            probe,
-            given,
-            replaced,
-            "the normal form is not zero, and no point was found where the value is not",
-        )
-    if not inside and next(_separations(probe, given, _POINTS, _BITS), None) is None:
-        return Decision("undecided", "no point was found at which the expression is defined")
-    return _check_strata(expr, converter, given)
 
 
 def compare(a: Expr, b: Expr, assumptions: Iterable[Basic] = ()) -> Decision:
@@ -161,6 +143,32 @@ def normal_form(expr: Expr, assumptions: Iterable[Basic] = ()) -> NormalForm:
     tower = converter.tower
     strata = tuple(tower.fraction_expr(item) for item in converter.strata)
     return NormalForm(tower.to_expr(value.num), tower.to_expr(value.den), _used(converter), strata)
+
+
+def _decide(expr: Expr, given: Sequence[SignCondition]) -> Decision:
+    """The decision, or OutsideDomainError if the expression is proved to have no real value."""
+    probe, replaced = generic(instance(expr)[0])
+    inside = False
+    for found in _separations(probe, given, _FIRST_POINTS, _FIRST_BITS):
+        inside = True
+        if found.nonzero and not replaced:
+            return _different(found, given)
+    try:
+        converter, value = convert_checked(expr, given)
+    except OutsideDomainError:
+        raise
+    except GradlineError as error:
+        return _by_points(probe, given, replaced, str(error))
+    if not value.num.is_zero():
+        return _by_points(
+            probe,
+            given,
+            replaced,
+            "the normal form is not zero, and no point was found where the value is not",
+        )
+    if not inside and next(_separations(probe, given, _POINTS, _BITS), None) is None:
+        return Decision("undecided", "no point was found at which the expression is defined")
+    return _check_strata(expr, converter, given)
 
 
 def _used(converter: Converter) -> tuple[str, ...]:
@@ -239,7 +247,7 @@ def _on_stratum(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignCon
         relations = [_RELATIONS[c.relation](c.expr.xreplace(put), 0) for c in given]
         if reduced.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I) or sympy.false in relations:
             return None
-        decision = prove_zero(reduced, relations)
+        decision = _decide(exact(reduced), conditions(relations))
     except OutsideDomainError:
         return None
     return _lifted(expr, symbol, value, given, decision) if decision.answer == "different" else decision

@@ -164,6 +164,9 @@ def test_sign_is_examined_where_its_argument_vanishes() -> None:
     # on y = 0 the radicands are both x, but for x < 0 the expression itself is not defined there
     root = sqrt(x + y) * sqrt(x - y * sign(y) ** 2)
     assert prove_zero(root - Abs(root)).answer != "different"
+    # where x*y + x vanishes the square root in the denominator does too
+    product = x * (y + 1)
+    assert compare(product * sign(product) / sqrt(product * sign(product)), sqrt(Abs(product))).answer == "equal"
     assert prove_zero(sign(x) ** 2 / x - 1 / x).answer == "equal"  # 0 is not in the domain
 
 

@@ -114,7 +114,7 @@ class Generator:
 class Rewriter:
     """Replace random nodes by expressions of the same value."""
 
-    def __init__(self, generator: Generator, rate: float = 0.5) -> None:
+    def __init__(self, generator: Generator, rate: float = 0.35) -> None:
         self.g = generator
         self.rate = rate
 
@@ -243,10 +243,10 @@ def pairs(seeds: range) -> list[tuple[int, Any, Any, Any]]:
     return result
 
 
-@pytest.mark.parametrize("start", range(0, 1100, 100))
+@pytest.mark.parametrize("start", range(0, 1080, 108))
 def test_rewritten_expressions_are_equal_and_seeded_errors_are_not(start: int) -> None:
     undecided = []
-    generated = pairs(range(start, start + 100))
+    generated = pairs(range(start, start + 108))
     for seed, expr, same, wrong in generated:
         answer = compare(expr, same).answer
         assert answer != "different", f"false alarm at seed {seed}: {expr} against {same}"
@@ -257,7 +257,7 @@ def test_rewritten_expressions_are_equal_and_seeded_errors_are_not(start: int) -
             assert vanishes(expr - wrong) is True, f"wrong proof at seed {seed}: {expr} against {wrong}"
         elif answer == "undecided" and vanishes(expr - wrong) is not None:
             undecided.append(seed)
-    assert len(generated) >= 93  # a few seeded errors divide by zero and are skipped: 2 * 11 * 93 > 2000 pairs
+    assert len(generated) >= 101  # a few seeded errors divide by zero and are skipped: 2 * 10 * 101 > 2000 pairs
     assert len(undecided) <= 2, undecided  # of about 200 pairs: 1%
 
 
