@@ -138,7 +138,7 @@ def run(args: Sequence[str]) -> int:
     except (GradlineError, ValueError, TypeError, OverflowError) as error:
         _complain(str(error))
         return _gradline_code(error)
-    except (_StopError, BrokenPipeError) as error:
+    except (_StopError, BrokenPipeError, SystemExit) as error:  # Typer and rich exit where a pipe is closed
         _mute_stdout()
         code = error.code if isinstance(error, _StopError) else _BROKEN_PIPE
         if code == _INTERRUPTED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ from theory.trace import Step
 __all__ = ["as_data", "as_latex", "as_text"]
 
 _GREEK = {"alpha": "α", "sigma": "σ", "kappa": "κ", "eta": "η", "mu": "μ", "gamma": "γ"}
+_NAME = re.compile(rf"(?<![a-zA-Z_])(d?)({'|'.join(_GREEK)})(?![a-zA-Z])")
 _LATEX_NAMES = {info.symbol: info.latex for info in SYMBOLS.values()}
 
 
@@ -35,10 +37,7 @@ class _Label(sympy.Symbol):
 
 
 def _greek(text: str, unicode: bool) -> str:
-    if unicode:
-        for name, letter in _GREEK.items():
-            text = text.replace(f"{name}_", f"{letter}_") if name != "alpha" else text.replace(name, letter)
-    return text
+    return _NAME.sub(lambda found: found[1] + _GREEK[found[2]], text) if unicode else text
 
 
 def latex(expression: Any) -> str:

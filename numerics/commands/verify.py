@@ -56,12 +56,10 @@ def verify(
     return report.exit_code
 
 
-def _chosen(ids: Sequence[str] | None) -> list[Claim] | None:
-    if not ids:
-        return None
-    from theory.registry import find
+def _chosen(ids: Sequence[str] | None) -> tuple[Claim, ...]:
+    from theory import registry
 
-    return [find(name) for name in dict.fromkeys(ids)]
+    return tuple(registry.find(name) for name in dict.fromkeys(ids)) if ids else registry.claims()
 
 
 def _table(*headers: str) -> Any:
@@ -72,10 +70,10 @@ def _table(*headers: str) -> Any:
 
 
 def _show_list() -> None:
-    from theory.registry import claims
+    from theory import registry
 
     table = _table("claim", "states")
-    for found in claims():
+    for found in registry.claims():
         table.add_row(found.id, found.title)
     show(table)
 
