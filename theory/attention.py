@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from sympy import Dummy, Integer, Poly, Symbol, cancel, diff, exp, factor, log
 
+from theory.frozen import FrozenMap
 from theory.orbits import Circuit, Orbit, orbit_velocity, orbits
 from theory.symbols import alpha, eta_OV, eta_QK
 from theory.task import TokenTask
@@ -22,7 +22,7 @@ from theory.trace import Step, Trace
 
 __all__ = ["RATES", "OrbitFlow", "orbit_flow"]
 
-RATES: Mapping[Circuit, Symbol] = MappingProxyType({"OV": eta_OV, "QK": eta_QK})
+RATES: Mapping[Circuit, Symbol] = FrozenMap({"OV": eta_OV, "QK": eta_QK})
 
 
 @dataclass(frozen=True)
@@ -128,4 +128,4 @@ def orbit_flow(task: TokenTask) -> OrbitFlow:
         Step("cross-entropy", "L", (attention, margin), loss, "log of the sum over classes of exp(z_c - z_y)"),
         Step("gradient flow", "velocity", (loss,), tuple(velocity.items()), "-(eta/|orbit|) dL/d(value)"),
     )
-    return OrbitFlow(task, MappingProxyType(found), attention, loss, MappingProxyType(velocity), trace)
+    return OrbitFlow(task, FrozenMap(found), attention, loss, FrozenMap(velocity), trace)

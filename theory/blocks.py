@@ -38,6 +38,14 @@ class BlockMatrix:
     columns: tuple[IndexSet, ...]
     blocks: tuple[tuple[Block, ...], ...]
 
+    def __post_init__(self) -> None:
+        for index, row in zip(self.rows, self.blocks, strict=True):
+            for column, block in zip(self.columns, row, strict=True):
+                if block.same != 0 and not (index.per_class and column.per_class):
+                    raise ValueError(
+                        f"block {index.name} x {column.name}: an identity over classes needs classes on both sides"
+                    )
+
     @property
     def T(self) -> BlockMatrix:
         """The transpose."""

@@ -10,11 +10,9 @@ Source: arXiv 2608.06776, reduced dynamics; claims `flow-collapsed`, `flow-publi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 from sympy import Ge, Gt, Integer, Ne, Symbol
@@ -22,6 +20,7 @@ from sympy import Ge, Gt, Integer, Ne, Symbol
 from theory.attention import RATES
 from theory.errors import NoLineError
 from theory.factorization import rescaling
+from theory.frozen import FrozenMap
 from theory.line import COORDINATES, Line, collapsed_line
 from theory.model import AttentionModel
 from theory.orbits import Circuit
@@ -32,31 +31,8 @@ from theory.trace import Assumption, Step, Trace
 __all__ = ["ReducedFlow", "Velocity", "derive"]
 
 
-class Velocity(Mapping[Symbol, Any]):
+class Velocity(FrozenMap):
     """Time derivatives by state; a state is named by its symbol or by its name."""
-
-    def __init__(self, values: Mapping[Symbol, Any]) -> None:
-        self._values = dict(values)
-
-    def __getitem__(self, key: Symbol | str) -> Any:
-        for symbol, value in self._values.items():
-            if key in (symbol, symbol.name):
-                return value
-        names = [s.name for s in self._values]
-        near = get_close_matches(str(key), names, 1, 0.0)[0]
-        raise KeyError(f"{key}: expected one of {', '.join(names)}; did you mean {near}?")
-
-    def __iter__(self) -> Iterator[Symbol]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._values.items()))
-
-    def __repr__(self) -> str:
-        return f"Velocity({self._values})"
 
 
 @dataclass(frozen=True)
@@ -115,7 +91,9 @@ def _assumptions(model: AttentionModel, parameters: tuple[Symbol, ...]) -> tuple
         if model.form(circuit) == "collapsed":
             continue
         rank = collapsed_line(model.task).directions[circuit].rank
-        found.append(Assumption(f"{circuit}: the inner width is at least the rank {rank}"))
+        width = model.width_qk if circuit == "QK" else model.width_ov
+        given = "" if width is None else f" {width}"
+        found.append(Assumption(f"{circuit}: the inner width{given} is at least the rank {rank}"))
         if model.is_balanced(circuit):
             text = f"{circuit}: U^T U = V^T V (balanced), so {coordinate} = 0 is stationary and the start is not 0"
             found.append(Assumption(text, Ne(coordinate, 0, evaluate=False)))
@@ -168,6 +146,8 @@ def derive(model: AttentionModel) -> ReducedFlow:
     >>> flow.compact["mu_OV"]
     alpha*eta_OV/(b*(M + exp(alpha*mu_OV) - 1))
     """
+    if not isinstance(model, AttentionModel):
+        raise TypeError(f"derive({model!r}): expected an AttentionModel, such as AttentionModel(task)")
     line = collapsed_line(model.task)
     compact: dict[Symbol, Any] = {}
     trace = list(line.trace)
@@ -188,7 +168,7 @@ def derive(model: AttentionModel) -> ReducedFlow:
         compact=Velocity(compact),
         loss=loss,
         attention=line.attention,
-        definitions=MappingProxyType(_definitions(model, line)),
+        definitions=FrozenMap(_definitions(model, line)),
         assumptions=_assumptions(model, parameters),
         trace=tuple(trace),
     )

@@ -11,9 +11,8 @@ Source: arXiv 2608.06776, conserved quantities; claims `integral-caco`, `integra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 from sympy import (
@@ -33,15 +32,20 @@ from sympy import (
     factor,
     factor_list,
     log,
+    nan,
+    oo,
     sqrt,
+    zoo,
 )
 from sympy.polys.polytools import Poly, together
 
 from theory.errors import GradlineError
-from theory.flow import ReducedFlow
+from theory.flow import ReducedFlow, derive
+from theory.frozen import FrozenMap
 from theory.identities import is_zero
 from theory.line import COORDINATES
 from theory.symbols import mu_OV, mu_QK
+from theory.task import GENERIC_SCALE
 from theory.trace import Assumption, Step, Trace
 
 __all__ = ["FirstIntegral", "first_integral"]
@@ -68,15 +72,18 @@ class FirstIntegral:
         return self.y - self.slope * self.x
 
 
-def _signs(flow: ReducedFlow, signs: Mapping[str, int] | None) -> dict[Symbol, int]:
-    given = dict(signs or {})
+def _signs(flow: ReducedFlow, signs: Mapping[Any, int] | None) -> dict[Symbol, int]:
+    if signs is not None and not isinstance(signs, Mapping):
+        raise TypeError(f"signs={signs!r}: expected a mapping such as {{'mu_QK': -1}}")
+    by_name: dict[str, int] = {}
     names = [s.name for s in flow.states]
-    for name, value in given.items():
-        if str(name) not in names:
+    for key, value in (signs or {}).items():
+        name = str(key)
+        if name not in names:
             raise ValueError(f"signs: unknown state {name!r}; expected {' or '.join(names)}")
-        if value not in (1, -1):
-            raise ValueError(f"signs: {name}={value!r}; expected 1 or -1")
-    by_name = {str(name): int(value) for name, value in given.items()}
+        if isinstance(value, bool) or value not in (1, -1) or by_name.get(name, value) != value:
+            raise ValueError(f"signs: {name}={value!r}; expected one sign, 1 or -1")
+        by_name[name] = int(value)
     return {s: by_name.get(s.name, 1) for s in flow.states}
 
 
@@ -118,7 +125,14 @@ def _separate(ratio: Any, flow: ReducedFlow) -> tuple[Any, dict[Symbol, Any]]:
     The ratio is factored into irreducible polynomials over the generators; each must depend on one state only.
     """
     atoms = _atoms(ratio, flow)
-    numerator, denominator = cancel(together(ratio.xreplace(atoms.forward))).as_numer_denom()
+    named = ratio.xreplace(atoms.forward)
+    moving = [g for g in named.free_symbols if g in atoms.owner]
+    if not named.is_rational_function(*moving):
+        raise GradlineError(
+            f"first integral, separation: {ratio} is not rational in exponentials, square roots and the states; "
+            "no separable form"
+        )
+    numerator, denominator = cancel(together(named)).as_numer_denom()
     constant: Any = Integer(1)
     parts: dict[Symbol, Any] = {s: Integer(1) for s in flow.states}
     for polynomial, direction in ((numerator, 1), (denominator, -1)):
@@ -145,7 +159,10 @@ def _normalize(part: Any, state: Symbol) -> tuple[Any, Any]:
     """
     at_zero: dict[Any, Any] = {e: Integer(0) for e in part.atoms(exp)}
     at_zero |= {p: Integer(1) for p in part.atoms(Pow) if p.has(state) and not p.exp.is_Integer}
-    numerator, denominator = together(part.xreplace(at_zero)).as_numer_denom()
+    without = part.xreplace(at_zero)
+    if without == 0 or without.has(zoo, nan, oo, -oo):
+        return Integer(1), part.expand()
+    numerator, denominator = together(without).as_numer_denom()
     scale: Any = Integer(1)
     for polynomial, direction in ((numerator, 1), (denominator, -1)):
         lead = Poly(polynomial, state).LC() if polynomial.has(state) else polynomial
@@ -175,6 +192,11 @@ def _antiderivative(term: Any, state: Symbol, positive: int) -> Any:
         if power == 1:
             return coefficient * sqrt(base) / slope2
         return coefficient * asinh(sqrt(slope2) * state / sqrt(level)) / sqrt(slope2)
+    at_origin = rest.xreplace({state: Integer(0)})
+    if at_origin.has(zoo, nan, oo, -oo):
+        raise GradlineError(
+            f"first integral, integration: no antiderivative of {rest} among the primitives of the theory"
+        )
     s = Symbol("s", real=True)
     return coefficient * Integral(rest.xreplace({state: s}), (s, 0, state))
 
@@ -198,23 +220,50 @@ def _straighten(part: Any, state: Symbol, positive: int) -> tuple[Any, Any]:
     return scale, sum((_antiderivative(term, state, positive) for term in terms), Integer(0))
 
 
+def _with_scale(flow: ReducedFlow, signs: tuple[tuple[Symbol, int], ...]) -> FirstIntegral:
+    """The integral for a score scale that is an expression, from that with a symbol in its place; proved for
+    the given flow.
+    """
+    generic = _first_integral(derive(replace(flow.model, task=flow.task.generic_scale)), signs)
+    scale = {GENERIC_SCALE: flow.task.score_scale}
+    x, y, slope = (e.xreplace(scale) for e in (generic.x, generic.y, generic.slope))
+    one_sign = {Abs(s): sign * s for s, sign in signs if s in _balanced(flow)}
+    drift = sum((diff(y - slope * x, s) * flow.velocity[s].xreplace(one_sign) for s in flow.states), Integer(0))
+    if not is_zero(drift):
+        raise GradlineError(f"first integral: d/dt({y - slope * x}) is not zero")
+    return replace(generic, x=x, y=y, slope=slope, assumptions=flow.assumptions + _one_sign(flow, dict(signs)))
+
+
+def _balanced(flow: ReducedFlow) -> set[Symbol]:
+    """The states of balanced circuits, which keep their sign."""
+    return {COORDINATES[c] for c in COORDINATES if flow.model.is_balanced(c)}
+
+
+def _one_sign(flow: ReducedFlow, signs: Mapping[Symbol, int]) -> tuple[Assumption, ...]:
+    """The branch that the integral holds on."""
+    return tuple(
+        Assumption(f"{s} {'>' if signs[s] > 0 else '<'} 0", (Gt if signs[s] > 0 else Lt)(s, 0, evaluate=False))
+        for s in flow.states
+        if s in _balanced(flow)
+    )
+
+
 @lru_cache(maxsize=128)
 def _first_integral(flow: ReducedFlow, signs: tuple[tuple[Symbol, int], ...]) -> FirstIntegral:
+    if not flow.task.has_plain_scale:
+        return _with_scale(flow, signs)
     chosen = dict(signs)
-    balanced = {COORDINATES[c] for c in COORDINATES if flow.model.is_balanced(c)}
+    balanced = _balanced(flow)
     one_sign = {Abs(s): chosen[s] * s for s in balanced}
     ratio = (flow.velocity[mu_QK] / flow.velocity[mu_OV]).xreplace(one_sign)
     constant, parts = _separate(ratio, flow)
     scale_y, y = _straighten(1 / parts[mu_QK], mu_QK, chosen[mu_QK])
     scale_x, x = _straighten(parts[mu_OV], mu_OV, chosen[mu_OV])
     slope = factor(constant * scale_x / scale_y)
+    if not (y.has(mu_QK) and x.has(mu_OV)):
+        raise GradlineError(f"first integral, integration: {y - slope * x} does not depend on both states")
     value = y - slope * x
     drift = sum((diff(value, s) * flow.velocity[s].xreplace(one_sign) for s in flow.states), Integer(0))
-    conditions = tuple(
-        Assumption(f"{s} {'>' if chosen[s] > 0 else '<'} 0", (Gt if chosen[s] > 0 else Lt)(s, 0, evaluate=False))
-        for s in flow.states
-        if s in balanced
-    )
     if not is_zero(drift):
         raise GradlineError(f"first integral: d/dt({value}) is not zero")
     trace = (
@@ -229,8 +278,8 @@ def _first_integral(flow: ReducedFlow, signs: tuple[tuple[Symbol, int], ...]) ->
             "the derivative along the flow has normal form 0",
         ),
     )
-    shown = MappingProxyType({s.name: chosen[s] for s in flow.states})
-    return FirstIntegral(x, y, slope, shown, flow.assumptions + conditions, trace)
+    shown = FrozenMap({s.name: chosen[s] for s in flow.states})
+    return FirstIntegral(x, y, slope, shown, flow.assumptions + _one_sign(flow, chosen), trace)
 
 
 def first_integral(flow: ReducedFlow, signs: Mapping[str, int] | None = None) -> FirstIntegral:
@@ -249,4 +298,6 @@ def first_integral(flow: ReducedFlow, signs: Mapping[str, int] | None = None) ->
     >>> first_integral(derive(AttentionModel(TokenTask()))).y
     m*exp(mu_QK)/n + mu_QK
     """
+    if not isinstance(flow, ReducedFlow):
+        raise TypeError(f"first_integral({flow!r}): expected a ReducedFlow, such as derive(model)")
     return _first_integral(flow, tuple(_signs(flow, signs).items()))

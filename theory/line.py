@@ -11,28 +11,28 @@ Source: arXiv 2608.06776, reduced dynamics; claims `gradient-parallel`, `flow-co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
-from sympy import Dummy, Integer, Symbol, cancel, exp, factor, oo, sqrt
+from sympy import Dummy, Ge, Integer, Symbol, cancel, exp, factor, oo, sqrt
 from sympy.polys.domains import QQ
 from sympy.polys.matrices import DomainMatrix
 
 from theory.attention import RATES, OrbitFlow, orbit_flow
 from theory.blocks import Block, BlockMatrix
 from theory.errors import NoLineError
+from theory.frozen import FrozenMap
 from theory.identities import is_zero
 from theory.orbits import Circuit, LinearLaw, Orbit, linear_laws
 from theory.positivity import sign
 from theory.symbols import alpha, mu_OV, mu_QK
-from theory.task import TokenTask
+from theory.task import GENERIC_SCALE, TokenTask
 from theory.trace import Step, Trace
 
 __all__ = ["COORDINATES", "Direction", "Isometry", "Line", "collapsed_line"]
 
-COORDINATES: Mapping[Circuit, Symbol] = MappingProxyType({"OV": mu_OV, "QK": mu_QK})
+COORDINATES: Mapping[Circuit, Symbol] = FrozenMap({"OV": mu_OV, "QK": mu_QK})
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,11 @@ class Isometry:
     """Whether ``E E^T E = sigma^2 E``, decided for all sizes: one distinct non-zero singular value.
 
     ``residual`` is ``E E^T E - sigma^2 E`` with the first squared singular value as ``sigma^2``; where it is
-    not zero, ``gap`` is a difference of two squared singular values whose sign is proved.
+    not zero, ``gap`` is a difference of two squared singular values whose sign is proved. ``holds`` is None
+    where it depends on the sizes.
     """
 
-    holds: bool
+    holds: bool | None
     residual: BlockMatrix
     gap: Any = None
 
@@ -68,6 +69,12 @@ class Direction:
     @property
     def sigma(self) -> Any:
         """The one non-zero singular value; `NoLineError` when there are several."""
+        if self.isometry.holds is None:
+            raise NoLineError(
+                f"the direction of the {self.circuit} circuit has E E^T E = sigma^2 E for some sizes only: it needs "
+                + " = ".join(f"{value}" for value, _ in self.singular_values2)
+                + "; give concrete sizes"
+            )
         if not self.isometry.holds:
             raise NoLineError(
                 f"the direction of the {self.circuit} circuit fails E E^T E = sigma^2 E: its squared singular values "
@@ -134,20 +141,18 @@ def _matrix(task: TokenTask, found: tuple[Orbit, ...], values: Mapping[Symbol, A
     return BlockMatrix(task.classes, (found[0].rows,), columns, (tuple(blocks),))
 
 
-def _isometry(matrix: BlockMatrix, values2: tuple[tuple[Any, Any], ...], circuit: Circuit) -> Isometry:
+def _isometry(matrix: BlockMatrix, values2: tuple[tuple[Any, Any], ...]) -> Isometry:
     """Decide the criterion for all sizes: the residual vanishes, or two singular values differ by a proved sign."""
     first = values2[0][0]
     residual = (matrix @ matrix.T @ matrix) - first * matrix
     if residual.is_zero():
         return Isometry(True, residual)
+    at_least_two = () if matrix.classes.is_number else (Ge(matrix.classes, 2, evaluate=False),)
     for value, times in values2[1:]:
         gap = factor(first - value)
-        if sign(gap) not in (None, 0) and sign(times) == 1:
+        if sign(gap, at_least_two) not in (None, 0) and sign(times, at_least_two) == 1:
             return Isometry(False, residual, gap)
-    raise NoLineError(
-        f"the {circuit} circuit: E E^T E = sigma^2 E holds for some of the sizes only (it needs {values2[0][0]} = "
-        f"{values2[-1][0]}); give concrete sizes"
-    )
+    return Isometry(None, residual)
 
 
 def _direction(task: TokenTask, circuit: Circuit, found: tuple[Orbit, ...], laws: tuple[LinearLaw, ...]) -> Direction:
@@ -155,8 +160,8 @@ def _direction(task: TokenTask, circuit: Circuit, found: tuple[Orbit, ...], laws
     matrix = _matrix(task, found, values)
     values2 = matrix.singular_values2()
     rank = factor(sum((times for _, times in values2), Integer(0)))
-    isometry = _isometry(matrix, values2, circuit)
-    return Direction(circuit, MappingProxyType(values), matrix, matrix.frobenius2(), values2, rank, isometry)
+    isometry = _isometry(matrix, values2)
+    return Direction(circuit, FrozenMap(values), matrix, matrix.frobenius2(), values2, rank, isometry)
 
 
 def tidy_exponents(expression: Any) -> Any:
@@ -180,6 +185,26 @@ def _present(expression: Any) -> Any:
     return factored.xreplace(back)
 
 
+def _with_scale(line: Line, task: TokenTask) -> Line:
+    """The line of a task whose score scale is an expression, from that with a symbol in its place."""
+    scale = {GENERIC_SCALE: task.score_scale}
+
+    def put(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(put(v) for v in value)
+        return value.xreplace(scale) if hasattr(value, "xreplace") else value
+
+    steps = tuple(replace(s, inputs=put(s.inputs), output=put(s.output)) for s in line.trace)
+    return replace(
+        line,
+        task=task,
+        attention=put(line.attention),
+        loss=put(line.loss),
+        gradient=FrozenMap({c: put(g) for c, g in line.gradient.items()}),
+        trace=steps,
+    )
+
+
 @lru_cache(maxsize=64)
 def collapsed_line(task: TokenTask) -> Line:
     """Derive the line of a task: laws, directions, and the gradient on the line, with a proof that it is parallel.
@@ -190,6 +215,8 @@ def collapsed_line(task: TokenTask) -> Line:
     >>> line.directions["OV"].norm2, line.directions["QK"].norm2
     (b*(M - 1), K*M*b)
     """
+    if not task.has_plain_scale:
+        return _with_scale(collapsed_line(task.generic_scale), task)
     flow = orbit_flow(task)
     moving = [alpha, *flow.velocity]
     laws: dict[Circuit, tuple[LinearLaw, ...]] = {}
@@ -239,10 +266,10 @@ def collapsed_line(task: TokenTask) -> Line:
     loss = tidy_exponents(flow.loss.xreplace(point))
     return Line(
         task,
-        MappingProxyType(laws),
-        MappingProxyType(directions),
+        FrozenMap(laws),
+        FrozenMap(directions),
         attention,
         loss,
-        MappingProxyType(gradient),
+        FrozenMap(gradient),
         tuple(trace),
     )

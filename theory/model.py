@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
-from sympy import Integer, factor
+from sympy import Ge, Integer, factor
 
 from theory.line import collapsed_line
 from theory.orbits import Circuit
 from theory.positivity import sign
-from theory.task import TokenTask, exact_number
+from theory.task import TokenTask, exact_number, refuse_moving
 
 __all__ = ["PARAMETERIZATIONS", "AttentionModel", "Form"]
 
@@ -66,6 +66,7 @@ class AttentionModel:
             near = get_close_matches(str(form).lower(), forms, 1, 0.3) or [forms[0]]
             raise ValueError(f"{circuit}={form!r}: expected 'collapsed' or 'factorized'; did you mean {near[0]!r}?")
         imbalance = exact_number(f"imbalance_{circuit}", getattr(self, f"imbalance_{circuit}"))
+        refuse_moving(f"imbalance_{circuit}", imbalance)
         if imbalance.is_real is not True:
             raise ValueError(f"imbalance_{circuit}={imbalance}: expected a real number or a real symbol such as c_QK")
         if imbalance.free_symbols and imbalance.is_zero is not False:
@@ -89,10 +90,12 @@ class AttentionModel:
                 f"use {circuit}='factorized'"
             )
         width = exact_number(f"width_{circuit}", width)
-        if not (width.is_integer and width.is_positive):
+        classes = self.task.classes
+        at_least_two = () if classes.is_number else (Ge(classes, 2, evaluate=False),)
+        if not width.is_integer or sign(width, at_least_two) != 1:
             raise ValueError(f"width_{circuit}={width}: expected a positive integer or a positive integer symbol")
         rank = collapsed_line(self.task).directions["QK" if circuit == "qk" else "OV"].rank
-        if sign(factor(width - rank)) == -1:
+        if sign(factor(width - rank), at_least_two) == -1:
             raise ValueError(f"width_{circuit}={width}: expected at least the rank of the direction, {rank}")
         object.__setattr__(self, f"width_{circuit}", width)
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sympy import Dummy, Integer, Symbol, exp, factor, oo
 from sympy.polys.domains import QQ
 from sympy.polys.matrices import DomainMatrix
 from sympy.polys.polytools import Poly, lcm, together
 
+from theory.frozen import FrozenMap
 from theory.task import TokenTask
 
 __all__ = [
@@ -86,6 +87,8 @@ def orbits(task: TokenTask, circuit: Circuit) -> tuple[Orbit, ...]:
     >>> [(o.symbol.name, o.size) for o in orbits(TokenTask(), "OV")]
     [('W_OV_same', M*b), ('W_OV_other', M*b*(M - 1)), ('W_OV_noise', M*N)]
     """
+    if circuit not in get_args(Circuit):
+        raise ValueError(f"circuit={circuit!r}: expected 'OV' or 'QK'")
     rows, columns = circuit_sets(task, circuit)
     classes = task.classes
     found = []
@@ -166,5 +169,5 @@ def linear_laws(
         for entry in vector:
             denominator = lcm(denominator, together(entry).as_numer_denom()[1])
         cleared = [factor(entry * denominator) for entry in vector]
-        laws.append(LinearLaw(circuit, {s: c for s, c in zip(states, cleared, strict=True) if c != 0}))
+        laws.append(LinearLaw(circuit, FrozenMap({s: c for s, c in zip(states, cleared, strict=True) if c != 0})))
     return tuple(laws)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from types import MappingProxyType
 from typing import Any, Literal
 
 from theory.blocks import BlockMatrix
+from theory.frozen import FrozenMap
 from theory.identities import Decision, prove_zero
 from theory.positivity import sign
 from theory.trace import Assumption, Trace
@@ -72,7 +72,7 @@ class Claim:
     subject: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "stated", MappingProxyType(dict(self.stated)))
+        object.__setattr__(self, "stated", FrozenMap(dict(self.stated)))
 
     def __hash__(self) -> int:
         return hash(self.id)

@@ -10,17 +10,21 @@ Source: arXiv 2608.06776, data model (a reconstruction that gives the published 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from numbers import Number
 from typing import Any, Literal, get_args
 
 from sympy import Basic, Expr, Float, Integer, Rational, Symbol, oo
 
 from theory import symbols
 
-__all__ = ["QueryKind", "TokenTask", "exact_number"]
+__all__ = ["GENERIC_SCALE", "QueryKind", "TokenTask", "exact_number", "refuse_moving"]
 
 QueryKind = Literal["shared", "per_class"]
+
+#: Stands for a score scale such as 1/sqrt(d) during a derivation.
+GENERIC_SCALE = Symbol("score_scale", positive=True)
 
 _SIZES = {
     "classes": ("M", 2),
@@ -46,7 +50,7 @@ def check_symbols(name: str, value: Any) -> None:
 def exact_number(name: str, value: Any) -> Any:
     """Return a number or symbol as an exact SymPy expression.
 
-    Parameters: ``name``, for messages; ``value``, an int, float, fraction, decimal string or SymPy expression. A float
+    Parameters: ``name``, for messages; ``value``, an int, float, fraction, decimal or SymPy expression. A float
     becomes the rational that its shortest decimal form names (``0.1`` is ``1/10``).
 
     Raises: ``TypeError`` for other types, ``ValueError`` for NaN and infinities.
@@ -54,7 +58,7 @@ def exact_number(name: str, value: Any) -> Any:
     >>> exact_number("score_scale", 0.1)
     1/10
     """
-    if isinstance(value, bool) or (not isinstance(value, (int, float, str, Basic)) and not hasattr(value, "numerator")):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Number, Basic)):
         raise TypeError(f"{name}={value!r}: expected a number or a SymPy symbol")
     if isinstance(value, Basic) and not isinstance(value, Float):
         if not isinstance(value, Expr) or value.has(oo, -oo) or value.is_finite is False or value.has(Float):
@@ -65,6 +69,14 @@ def exact_number(name: str, value: Any) -> Any:
         return Rational(str(value))
     except (TypeError, ValueError):
         raise ValueError(f"{name}={value!r}: expected a finite number") from None
+
+
+def refuse_moving(name: str, value: Any) -> None:
+    """Refuse a parameter made of what moves in time: the states, the attention, the time itself, or an orbit value."""
+    moving = {*symbols.STATES, symbols.alpha, symbols.t}
+    for symbol in sorted(value.free_symbols, key=lambda s: str(s.name)):
+        if symbol in moving or symbol.name.startswith(("W_OV_", "W_QK_")):
+            raise ValueError(f"{name}={value}: {symbol} changes in time; expected a constant number or parameter")
 
 
 def _size(name: str, value: Any) -> Any:
@@ -129,6 +141,7 @@ class TokenTask:
                 f"query_kind={self.query_kind!r}: expected 'shared' or 'per_class'; did you mean {near[0]!r}?"
             )
         scale = exact_number("score_scale", self.score_scale)
+        refuse_moving("score_scale", scale)
         if not scale.is_positive:
             raise ValueError(f"score_scale={self.score_scale}: expected a number above 0 or a positive symbol")
         object.__setattr__(self, "score_scale", scale)
@@ -137,6 +150,16 @@ class TokenTask:
     def noise_is_finite(self) -> bool:
         """Whether noise tokens have parameters that move; a symbolic number of noise tokens is finite."""
         return self.noise is not oo
+
+    @property
+    def generic_scale(self) -> TokenTask:
+        """The same task with a plain symbol as score scale, for derivations that need polynomials in it."""
+        return replace(self, score_scale=GENERIC_SCALE)
+
+    @property
+    def has_plain_scale(self) -> bool:
+        """Whether the score scale is a rational number or a symbol."""
+        return bool(self.score_scale.is_Rational or self.score_scale.is_Symbol)
 
     @property
     def free_symbols(self) -> frozenset[Symbol]:

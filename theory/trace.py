@@ -38,3 +38,13 @@ class Assumption:
 
     def __str__(self) -> str:
         return self.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # SymPy evaluates relations when it reads them back: M > 0 would become True
+        if self.relation is None:
+            return Assumption, (self.text,)
+        return _assumption, (self.text, type(self.relation), *self.relation.args)
+
+
+def _assumption(text: str, kind: Any, left: Any, right: Any) -> Assumption:
+    return Assumption(text, kind(left, right, evaluate=False))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from sympy import Integer, factor
 
 from theory.errors import GradlineError
+from theory.frozen import FrozenMap
 
 __all__ = ["Letter", "Rule", "Words", "gradient", "matrix", "rewrite"]
 
@@ -35,7 +35,7 @@ class Words:
     def of(terms: Mapping[Word, Any]) -> Words:
         """Build an expression, dropping words whose coefficient is the zero polynomial."""
         reduced = {word: factor(c) for word, c in terms.items()}
-        return Words(MappingProxyType({word: c for word, c in sorted(reduced.items()) if c != 0}))
+        return Words(FrozenMap({word: c for word, c in sorted(reduced.items()) if c != 0}))
 
     def __add__(self, other: Words) -> Words:
         terms = dict(self.terms)

@@ -103,6 +103,11 @@ def _gradient_parallel(stated: Stated) -> Iterator[Obligation]:
                 yield Obligation(f"{o.symbol} against {p.symbol} [{setting.label}]", value)
 
 
+def parallel_obligations() -> Iterator[Obligation]:
+    """The obligations of `gradient-parallel`, for claims that build on it."""
+    return _gradient_parallel(_DIRECTIONS)
+
+
 def _all_entries(stated: Stated, setting: Setting) -> Iterator[tuple[Symbol, Symbol, Any]]:
     for circuit, found in orbit_flow(setting.task).orbits.items():
         for o in found:
@@ -176,6 +181,14 @@ def _laws() -> dict[str, Any]:
     }
 
 
+_DIRECTIONS = {
+    "E_OV same": 1 - 1 / M,
+    "E_OV other": -1 / M,
+    "a [shared]": N / (M * b + N),
+    "c [shared]": M * b / (M * b + N),
+    "a [per_class]": N / (b + N),
+    "c [per_class]": b / (b + N),
+}
 _DISPLAY = {f"mu_QK [{s.label}]": velocity_QK(s) for s in SETTINGS}
 
 CLAIMS = (
@@ -218,14 +231,7 @@ CLAIMS = (
         "gradient-parallel",
         "On the line the gradients are parallel to the directions",
         "E_OV = 1[own class] - 1/M; E_QK = a on seen informative tokens, -c on noise, a + c = 1, a S = c N",
-        {
-            "E_OV same": 1 - 1 / M,
-            "E_OV other": -1 / M,
-            "a [shared]": N / (M * b + N),
-            "c [shared]": M * b / (M * b + N),
-            "a [per_class]": N / (b + N),
-            "c [per_class]": b / (b + N),
-        },
+        _DIRECTIONS,
         _gradient_parallel,
         SOURCE,
         assumptions_of,
@@ -273,4 +279,4 @@ CLAIMS = (
     ),
 )
 
-__all__ = ["CLAIMS", "assumptions_of", "published_flow", "trace_of"]
+__all__ = ["CLAIMS", "assumptions_of", "parallel_obligations", "published_flow", "trace_of"]

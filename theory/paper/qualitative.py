@@ -1,4 +1,5 @@
-"""Claims about what the theory says: sharper attention with the ratio, monotone attention, early and late times, parameterizations.
+"""Claims about what the theory says: sharper attention with the ratio, monotone attention, early and late
+times, parameterizations.
 
 Inequalities are proved by the sign of exact expressions, limits by two-sided bounds whose ratio tends to 1.
 
@@ -41,16 +42,19 @@ def _flows() -> Iterator[tuple[str, Any, Any, tuple[Any, ...]]]:
 
 def _attention_monotone(stated: Stated) -> Iterator[Obligation]:
     for label, flow, _setting, conditions in _flows():
-        yield Obligation(f"dalpha/dt [{label}]", stated["sign dalpha/dt"] * _along(flow.attention, flow), "> 0", conditions)
+        yield Obligation(
+            f"dalpha/dt [{label}]", stated["sign dalpha/dt"] * _along(flow.attention, flow), "> 0", conditions
+        )
         yield Obligation(f"dL/dt [{label}]", stated["sign dL/dt"] * _along(flow.loss, flow), "> 0", conditions)
 
 
 def _sharper(stated: Stated) -> Iterator[Obligation]:
     """Implicit function theorem on ``y(q) - y(q_0) = slope (x(v) - x(v_0))``, ``alpha(q) v = ell`` fixed.
 
-    ``dq/dslope = (x(v) - x(v_0))/(y' + slope x' v alpha'/alpha)``. The signs needed: ``slope x'`` and ``y'`` have the sign ``s`` of
-    ``mu_QK`` on a balanced branch (1 otherwise), ``alpha' > 0``, ``x' > 0``, ``v`` increases in time so ``v > v_0``, the slope is
-    proportional to ``r``. Then ``q`` and ``alpha(q)`` increase with ``r`` and ``v = ell/alpha`` falls.
+    ``dq/dslope = (x(v) - x(v_0))/(y' + slope x' v alpha'/alpha)``. The signs needed: ``slope x'`` and ``y'``
+    have the sign ``s`` of ``mu_QK`` on a balanced branch (1 otherwise), ``alpha' > 0``, ``x' > 0``, ``v``
+    increases in time so ``v > v_0``, the slope is proportional to ``r``. Then ``q`` and ``alpha(q)`` increase
+    with ``r`` and ``v = ell/alpha`` falls.
     """
     for label, flow, _setting, conditions in _flows():
         for side in (1, -1) if flow.model.is_balanced("QK") else (1,):
@@ -85,10 +89,12 @@ def _early_time(stated: Stated) -> Iterator[Obligation]:
 
 
 def _attention_limit(stated: Stated) -> Iterator[Obligation]:
-    """``1/(1-alpha) = 1 + gamma Phi_0 + X - gamma q`` on the curve; with ``e^(gamma q) <= (n/m)(X + gamma Phi_0)`` from ``q >= 0``.
+    """``1/(1-alpha) = 1 + gamma Phi_0 + X - gamma q`` on the curve; with ``e^(gamma q) <= (n/m)(X + gamma
+    Phi_0)`` from ``q >= 0``.
 
-    ``0 <= gamma q <= log(...) <= 2 sqrt(...)``, so ``(1-alpha) X`` lies between two bounds that tend to 1 as ``X`` grows, and
-    ``X`` grows without end: ``mu_OV`` increases, and a bounded ``mu_OV`` would keep its velocity above a positive number.
+    ``0 <= gamma q <= log(...) <= 2 sqrt(...)``, so ``(1-alpha) X`` lies between two bounds that tend to 1 as
+    ``X`` grows, and ``X`` grows without end: ``mu_OV`` increases, and a bounded ``mu_OV`` would keep its
+    velocity above a positive number.
     """
     for setting in SETTINGS:
         flow = setting_flow(setting)
@@ -106,7 +112,8 @@ def _bounds_tend_to_one() -> Iterator[Obligation]:
     """With ``s = 1/sqrt(X)`` both bounds are continuous at ``s = 0``, where they are 1."""
     s, start = Dummy("s", positive=True), Dummy("p", positive=True)
     for name, grown in (("lower", Integer(0)), ("upper", 2 * sqrt(n / m * (1 + start * s**2)))):
-        # (1 - alpha) X with gamma q replaced by 0 or by its bound 2 sqrt((n/m)(X + gamma Phi_0)); start stands for gamma Phi_0
+        # (1 - alpha) X with gamma q replaced by 0 or by its bound 2 sqrt((n/m)(X + gamma Phi_0)); start stands
+        # for gamma Phi_0
         inverse = s**2 * (1 + start) + 1 - s * grown
         yield Obligation(f"{name} bound of (1-alpha) X at X = oo", 1 / inverse.xreplace({s: Integer(0)}) - 1)
     u = Dummy("u", positive=True)
@@ -117,7 +124,8 @@ def _bounds_tend_to_one() -> Iterator[Obligation]:
 
 
 def _loss_rate(stated: Stated) -> Iterator[Obligation]:
-    """``d e^z/dt = (eta_OV/b) R`` with ``z = alpha mu_OV`` and ``R = e^z/(e^z + M - 1) alpha^2 (1 + kappa gamma^2 (1-alpha)^2 mu_OV^2)``.
+    """``d e^z/dt = (eta_OV/b) R`` with ``z = alpha mu_OV`` and ``R = e^z/(e^z + M - 1) alpha^2 (1 + kappa
+    gamma^2 (1-alpha)^2 mu_OV^2)``.
 
     ``R`` tends to 1 by `attention-limit`: ``alpha -> 1`` and ``(1-alpha) mu_OV -> 0``. So ``e^z ~ eta_OV t/b``, and
     ``(M-1) e^-z/(1 + (M-1) e^-z) <= L <= (M-1) e^-z`` gives ``L ~ (M-1) b/(eta_OV t)``, whatever ``r`` is.
@@ -137,7 +145,9 @@ def _loss_rate(stated: Stated) -> Iterator[Obligation]:
 
 
 def _parameterization_order(stated: Stated) -> Iterator[Obligation]:
-    """Both curves in the plane of ``v`` and ``Y = (Phi(q) - Phi(q_0))/(kappa gamma)``; a level set of the loss falls there."""
+    """Both curves in the plane of ``v`` and ``Y = (Phi(q) - Phi(q_0))/(kappa gamma)``; a level set of the loss
+    falls there.
+    """
     for setting in SETTINGS:
         gap: Any = Integer(0)
         for code, side in (("CAFO", 1), ("CACO", -1)):
@@ -149,7 +159,9 @@ def _parameterization_order(stated: Stated) -> Iterator[Obligation]:
         flow = setting_flow(setting)
         yield Obligation(f"alpha grows with Y [{setting.label}]", diff(flow.attention, mu_QK) / diff(PHI, mu_QK), "> 0")
     yield Obligation("a level set alpha v = ell falls: dv/dalpha", diff(1 / alpha, alpha) * -1, "> 0")
-    late = (stated["sigma_OV (mu_OV + v_0)"] - 1).xreplace({v_0: 1 / (2 * SIGMA_OV) + v_0, mu_OV: mu_OV + 1 / (2 * SIGMA_OV)})
+    late = (stated["sigma_OV (mu_OV + v_0)"] - 1).xreplace(
+        {v_0: 1 / (2 * SIGMA_OV) + v_0, mu_OV: mu_OV + 1 / (2 * SIGMA_OV)}
+    )
     yield Obligation("sigma_OV v_0 >= 1/2 and mu_OV > v_0: CACO sharper", late, "> 0", (_OUTPUT_AHEAD,))
 
 
@@ -157,7 +169,8 @@ CLAIMS = (
     Claim(
         "sharper-with-ratio",
         "Faster query-key learning gives sharper attention at the same loss",
-        "from a fixed start with mu_OV(0) >= 0, at fixed loss, a larger r gives larger mu_QK, larger alpha, smaller mu_OV",
+        "from a fixed start with mu_OV(0) >= 0, at fixed loss, a larger r gives larger mu_QK, larger alpha, "
+        "smaller mu_OV",
         {"sign dmu_QK/dr": Integer(1), "sign dalpha/dr": Integer(1), "sign dmu_OV/dr": Integer(-1)},
         _sharper,
         SOURCE,
@@ -179,7 +192,8 @@ CLAIMS = (
     Claim(
         "early-time",
         "Output-value leads at early times",
-        "CACO from the origin: mu_OV ~ eta_OV alpha_0 t/(b M), mu_QK ~ kappa gamma (1-alpha_0) mu_OV^2/2, alpha_0 = m/(m+n)",
+        "CACO from the origin: mu_OV ~ eta_OV alpha_0 t/(b M), mu_QK ~ kappa gamma (1-alpha_0) mu_OV^2/2, "
+        "alpha_0 = m/(m+n)",
         {
             "mu_OV": eta_OV * (m / (m + n)) * t / (b * M),
             **{f"mu_QK [{s.label}]": kappa(s) * gamma * (n / (m + n)) * mu_OV**2 / 2 for s in SETTINGS},
@@ -215,7 +229,8 @@ CLAIMS = (
     Claim(
         "parameterization-order",
         "When a factorized output is sharper",
-        "common start v_0 > 0, same loss: CAFO is sharper than CACO exactly while sigma_OV (mu_OV + v_0) < 1; never if sigma_OV v_0 >= 1/2",
+        "common start v_0 > 0, same loss: CAFO is sharper than CACO exactly while sigma_OV (mu_OV + v_0) < 1; "
+        "never if sigma_OV v_0 >= 1/2",
         {"sigma_OV (mu_OV + v_0)": SIGMA_OV * (mu_OV + v_0)},
         _parameterization_order,
         SOURCE,

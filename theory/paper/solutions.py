@@ -28,7 +28,9 @@ def _elapsed(mu: Any) -> Any:
 
 
 def _fixed_collapsed(stated: Stated) -> Iterator[Obligation]:
-    """The stated ``z = alpha mu`` solves ``e^z + (M-1) z = A``, whose left side increases and moves with ``A`` in time."""
+    """The stated ``z = alpha mu`` solves ``e^z + (M-1) z = A``, whose left side increases and moves with ``A``
+    in time.
+    """
     velocity = setting_flow(SETTINGS[0]).compact["mu_OV"]
     speed = diff(_elapsed(mu_OV), mu_OV) * velocity
     yield Obligation("d/dt (e^z + (M-1) z) - dA/dt", speed - diff(stated["A"], t))
@@ -131,7 +133,8 @@ CLAIMS = (
     Claim(
         "fixed-attention-factorized",
         "Fixed attention, balanced factorized output-value",
-        "Ei(alpha mu) + (M-1) log|mu| - 2 alpha eta_OV t/sqrt(b) is constant for mu_0 > 0; the sign of t flips for mu_0 < 0",
+        "Ei(alpha mu) + (M-1) log|mu| - 2 alpha eta_OV t/sqrt(b) is constant for mu_0 > 0; "
+        "the sign of t flips for mu_0 < 0",
         {
             "mu_0 > 0": Ei(alpha * mu_OV) + (M - 1) * log(Abs(mu_OV)) - 2 * alpha * eta_OV * t / sqrt(b),
             "mu_0 < 0": Ei(alpha * mu_OV) + (M - 1) * log(Abs(mu_OV)) + 2 * alpha * eta_OV * t / sqrt(b),
@@ -167,8 +170,8 @@ CLAIMS = (
     Claim(
         "time-on-curve",
         "Time along the curve is a quadrature",
-        "CACO from the origin: t is the integral of ||E_QK||^2 D/(eta_QK gamma (M-1) alpha (1-alpha) mu_OV) over mu_QK, with "
-        "mu_OV = sqrt(2 (Phi(mu_QK) - Phi(0))/(kappa gamma)); mu_QK = s^2 makes the integrand smooth",
+        "CACO from 0: t is the integral of ||E_QK||^2 D/(eta_QK gamma (M-1) alpha (1-alpha) mu_OV) over mu_QK, "
+        "with mu_OV = sqrt(2 (Phi(mu_QK) - Phi(0))/(kappa gamma)); mu_QK = s^2 makes the integrand smooth",
         _time_formulas(),
         _time_on_curve,
         SOURCE,
