@@ -263,8 +263,8 @@ def experiments(
 ) -> st.SearchStrategy[Experiment]:
     """Generate a model that keeps to a line, its learning rates over four decades, and a start on the line.
 
-    Parameters: ``code`` and ``balanced`` as in `models`; ``noise`` and ``max_entries`` as in `tasks` (a factorized query-key
-    circuit with a query for each class has a line for infinite noise only).
+    Parameters: ``code`` and ``balanced`` as in `models`; ``noise`` and ``max_entries`` as in `tasks` (a factorized
+    query-key circuit with a query for each class has a line for infinite noise only).
 
     Returns: a strategy of `Experiment`. Raises: ``ValueError`` for an unknown choice.
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from hypothesis import event, given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numerics.gradient_flow import Objective
@@ -25,7 +26,7 @@ from numerics.predictions import (
 )
 from numerics.strategies import Experiment, decimals, experiments
 from theory.integrals import FirstIntegral, first_integral
-from theory.model import AttentionModel
+from theory.model import PARAMETERIZATIONS, AttentionModel
 from theory.task import TokenTask
 
 ENTRIES = 1_500
@@ -34,7 +35,7 @@ VACUOUS = 1e-3
 
 
 def watched(experiment: Experiment, horizon: float) -> Observation:
-    """Run the full model for a while: the time in which output-value moves by about 1, but no more than errors allow."""
+    """Run the full model for about the time in which output-value moves by 1, but no longer than errors allow."""
     task, objective = experiment.model.task, Objective(witness(experiment.model, experiment.start), experiment.rates)
     slots = float((task.informative_slots + task.noise_slots) / task.informative_slots)
     natural = float(task.classes * task.block) * slots / experiment.rates["eta_OV"]
@@ -49,14 +50,13 @@ def law_of(experiment: Experiment) -> tuple[FirstIntegral, dict[str, float]]:
     return first_integral(flow, {name: 1 if mu >= 0 else -1 for name, mu in experiment.start.items()}), values
 
 
-settings_drawn = st.tuples(experiments(max_entries=ENTRIES), decimals(0.1, 3))
-
-
-@given(settings_drawn)
-def test_full_model_follows_the_reduced_flow(drawn: tuple[Experiment, float]) -> None:
+@pytest.mark.parametrize("code", PARAMETERIZATIONS)
+@settings(max_examples=max(1, settings.default.max_examples // 3))
+@given(data=st.data())
+def test_full_model_follows_the_reduced_flow(code: str, data: st.DataObject) -> None:
+    drawn = data.draw(st.tuples(experiments(code=code, max_entries=ENTRIES), decimals(0.1, 3)))
     experiment, horizon = drawn
     seen = watched(experiment, horizon)
-    event(f"{experiment.model.parameterization}")
     flow, values = general_flow(experiment.model)
     found = confront(flow, values, seen)
     assert found.holds, found.worst
