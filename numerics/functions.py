@@ -17,7 +17,18 @@ from sympy import Ei, Function, Integer, LambertW, exp, log
 __all__ = ["STABLE", "expm1", "log1p", "logaddexp", "restore", "scaled_ei", "sigmoid", "softplus", "wrightomega"]
 
 
-class sigmoid(Function):  # noqa: N801 (functions are lower case in SymPy)
+class _Stable(Function):
+    """A function that stays as it is until its definition is asked for."""
+
+    def definition(self) -> Any:
+        """The function in SymPy's own terms."""
+        raise NotImplementedError
+
+    def _eval_evalf(self, prec: int) -> Any:
+        return self.definition()._eval_evalf(prec)
+
+
+class sigmoid(_Stable):  # noqa: N801 (functions are lower case in SymPy)
     """``1/(1 + e^-x)``: no overflow, and right to rounding in both tails."""
 
     nargs = 1
@@ -29,7 +40,7 @@ class sigmoid(Function):  # noqa: N801 (functions are lower case in SymPy)
         return 1 / (1 + exp(-self.args[0]))
 
 
-class softplus(Function):  # noqa: N801
+class softplus(_Stable):  # noqa: N801
     """``log(1 + e^x)``: ``x`` where the exponential would overflow."""
 
     nargs = 1
@@ -41,7 +52,7 @@ class softplus(Function):  # noqa: N801
         return log(1 + exp(self.args[0]))
 
 
-class logaddexp(Function):  # noqa: N801
+class logaddexp(_Stable):  # noqa: N801
     """``log(e^x + e^y)`` without overflow."""
 
     nargs = 2
@@ -52,7 +63,7 @@ class logaddexp(Function):  # noqa: N801
         return log(exp(self.args[0]) + exp(self.args[1]))
 
 
-class expm1(Function):  # noqa: N801
+class expm1(_Stable):  # noqa: N801
     """``e^x - 1`` without cancellation at 0."""
 
     nargs = 1
@@ -63,7 +74,7 @@ class expm1(Function):  # noqa: N801
         return exp(self.args[0]) - 1
 
 
-class log1p(Function):  # noqa: N801
+class log1p(_Stable):  # noqa: N801
     """``log(1 + x)`` without loss for small ``x``."""
 
     nargs = 1
@@ -73,7 +84,7 @@ class log1p(Function):  # noqa: N801
         return log(1 + self.args[0])
 
 
-class wrightomega(Function):  # noqa: N801
+class wrightomega(_Stable):  # noqa: N801
     """``W_0(e^x)``: the exponential is never formed."""
 
     nargs = 1
@@ -85,7 +96,7 @@ class wrightomega(Function):  # noqa: N801
         return LambertW(exp(self.args[0]))
 
 
-class scaled_ei(Function):  # noqa: N801
+class scaled_ei(_Stable):  # noqa: N801
     """``e^-x Ei(x)``: neither factor is formed where it would overflow or vanish."""
 
     nargs = 1

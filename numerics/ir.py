@@ -20,13 +20,14 @@ from typing import Any
 from sympy import Add, Basic, Integer, Mul, Pow, Symbol, default_sort_key, exp
 
 from numerics.backends.table import FUNCTIONS, OPERATIONS
-from numerics.functions import sigmoid
+from numerics.functions import restore, sigmoid
 from theory.errors import GradlineError
 
 __all__ = ["Program", "UnsupportedError", "Value", "lower"]
 
 _LARGEST_POWER = 64
 _EXACT = 2**53
+_READABLE = 10**6  # larger denominators are those of floats: 0.1, not 3602879701896397/36028797018963968
 _DIGITS = 60
 
 
@@ -138,9 +139,9 @@ class _Builder:
     def _number(self, number: Any) -> int:
         if number.is_Rational:
             exact = Fraction(int(number.p), int(number.q))
-            if max(abs(exact.numerator), exact.denominator) <= _EXACT:
+            if abs(exact.numerator) <= _EXACT and exact.denominator <= _READABLE:
                 return self.constant(exact)
-        value = number.evalf(_DIGITS)
+        value = restore(number).evalf(_DIGITS)
         if not (value.is_Float or value.is_Rational) or not value.is_finite:
             raise self.refuse(number, "not a finite real number:")
         decimal = Decimal(str(value.evalf(_DIGITS)))
@@ -177,6 +178,9 @@ class _Builder:
                 bounded.append(self.lower(factor))
             else:
                 above.append(self.lower(factor))
+        if coefficient.q > _READABLE:
+            above.insert(0, self._number(coefficient))
+            coefficient = Integer(1)
         if coefficient.p != 1:
             above.insert(0, self._number(Integer(coefficient.p)))
         if coefficient.q != 1:

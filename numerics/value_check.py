@@ -18,8 +18,10 @@ __all__ = ["RewriteError", "points", "reference", "require_equal", "value_at"]
 _DIGITS = 60
 #: Values of at least 40 digits agree: twenty digits are left for cancellation in the comparison itself.
 _TOLERANCE = mpmath.mpf(10) ** -40
+#: Beyond the range of floating point the exponents themselves have lost digits.
+_LARGEST = Rational(10) ** 300
 _WANTED, _TRIED = 3, 60
-_SCALES = (Rational(1), Rational(1, 8), Rational(6))
+_SCALES = (Rational(1, 8), Rational(1, 2), Rational(2))
 
 
 class RewriteError(GradlineError):
@@ -68,11 +70,14 @@ def reference(expressions: Sequence[Any], symbols: Sequence[Symbol]) -> list[tup
 
 def value_at(expr: Any, point: Mapping[Symbol, Any]) -> Any:
     """The value at a point to 60 digits, stable functions by their definitions; None if not real and finite."""
-    value = restore(expr).xreplace(point).evalf(_DIGITS)
-    if value.is_Float or value.is_Rational:
-        with mpmath.workdps(_DIGITS):
-            return mpmath.mpf(value.p) / value.q if value.is_Rational else mpmath.mpf(value._mpf_)
-    return None
+    try:
+        value = restore(expr).xreplace(point).evalf(_DIGITS)
+    except (TypeError, ValueError):  # SymPy compares complex numbers at this point: outside the domain
+        return None
+    if not (value.is_Float or value.is_Rational) or not abs(value) < _LARGEST:
+        return None
+    with mpmath.workdps(_DIGITS):
+        return mpmath.mpf(value.p) / value.q if value.is_Rational else mpmath.mpf(value._mpf_)
 
 
 def require_equal(stage: str, expected: Sequence[Any], got: Sequence[Any], point: Mapping[Symbol, Any]) -> None:

@@ -13,6 +13,7 @@ from sympy import (
     I,
     Integral,
     LambertW,
+    Max,
     Piecewise,
     Rational,
     Symbol,
@@ -20,6 +21,7 @@ from sympy import (
     log,
     oo,
     pi,
+    sin,
     sqrt,
     zoo,
 )
@@ -164,3 +166,16 @@ def test_the_place_is_the_way_down():
 
 def test_restore_gives_definitions():
     assert restore(sigmoid(softplus(x))) == 1 / (1 + exp(-log(1 + exp(x))))
+
+
+def test_constants_of_stable_functions_compare():
+    expr = Max(x, log(1 + exp(Rational(5, 3)))) + log(1 + exp(sin(1))) / (exp(x) + 2)
+    value = float(compile_kernel(expr, args=[x])(0.3))
+    # three operations on numbers of size at most 2
+    assert abs(value - float(expr.xreplace({x: Rational(3, 10)}).evalf(20))) < 1e-15
+
+
+def test_floats_in_an_expression_are_exact():
+    expr = 0.1 * x + x**0.5
+    assert "0.1*x" in compile_kernel(expr, args=[x]).source.replace(" ", "")
+    assert float(compile_kernel(expr, args=[x])(4.0)) == 2.4
