@@ -8,9 +8,11 @@ formula gives an obligation that fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Literal
+
+from sympy import Equality, Integer, StrictGreaterThan, StrictLessThan, false, true
 
 from theory.blocks import BlockMatrix
 from theory.frozen import FrozenMap
@@ -19,7 +21,7 @@ from theory.positivity import sign
 from theory.trace import Assumption, Trace
 from theory.words import Words
 
-__all__ = ["Claim", "Obligation", "Outcome", "Verdict", "claims", "find", "prove"]
+__all__ = ["Claim", "Obligation", "Outcome", "Verdict", "claims", "find", "prove", "published"]
 
 Verdict = Literal["proved", "supported", "refuted", "undecided"]
 Stated = Mapping[str, Any]
@@ -51,28 +53,60 @@ class Outcome:
     decision: Decision | None = None
 
 
+def _relations(stated: Stated) -> tuple[Obligation, ...]:
+    """The obligations of formulas that are SymPy relations themselves: ``Eq``, ``>``, ``<``."""
+    found = []
+    for name, relation in stated.items():
+        if relation in (true, false):
+            found.append(Obligation(name, Integer(0 if relation == true else 1)))
+        elif isinstance(relation, Equality):
+            found.append(Obligation(name, relation.lhs - relation.rhs))
+        elif isinstance(relation, StrictGreaterThan | StrictLessThan):
+            found.append(Obligation(name, relation.gts - relation.lts, "> 0"))
+        else:
+            raise TypeError(f"{name}: {relation} is no SymPy relation; expected Eq(mine, derived), a > b or a < b")
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class Claim:
     """A statement of a theory with the means to check it.
 
-    ``id``, a short name; ``title`` and ``text``, for people; ``source``, where it is published; ``stated``, the
-    formulas by name; ``obligations``, a function from the stated formulas to what must be proved;
-    ``assumptions`` and ``trace``, functions of nothing, so that listing claims derives nothing; ``subject``,
-    what numerical evidence can be compared with (see `numerics.evidence`).
+    Parameters: ``id``, a short name; ``stated``, a SymPy relation (``Eq(mine, derived)``, ``a > b``) or
+    formulas by name; ``obligations``, a function from the stated formulas to what must be proved, by default
+    the relations themselves; ``title`` and ``text``, for people; ``source``, where it is published;
+    ``assumptions``, SymPy relations, or a function of nothing that returns `Assumption`; ``trace``, a function
+    of nothing, so that listing claims derives nothing; ``subject``, what numerical evidence can be compared
+    with (see `numerics.evidence`).
+
+    Raises: ``TypeError`` for formulas that are no relations where no ``obligations`` are given.
+
+    >>> from sympy import Eq
+    >>> from theory.symbols import M
+    >>> [o.answer for o in prove(Claim("square", Eq((M - 1) ** 2, M**2 - 2 * M + 1)))]
+    ['proved']
     """
 
     id: str
-    title: str
-    text: str
     stated: Stated
-    obligations: Callable[[Stated], Iterable[Obligation]]
+    obligations: Callable[[Stated], Iterable[Obligation]] = _relations
+    title: str = ""
+    text: str = ""
     source: str = "user"
-    assumptions: Callable[[], tuple[Assumption, ...]] = field(default=tuple)
+    assumptions: Any = ()
     trace: Callable[[], Trace] = field(default=tuple)
     subject: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "stated", FrozenMap(dict(self.stated)))
+        stated = self.stated if isinstance(self.stated, Mapping) else {self.id: self.stated}
+        object.__setattr__(self, "stated", FrozenMap(dict(stated)))
+        if self.obligations is _relations:
+            _relations(self.stated)
+        if not self.text:
+            object.__setattr__(self, "text", "; ".join(str(s) for s in self.stated.values()))
+        if not callable(self.assumptions):
+            given = tuple(a if isinstance(a, Assumption) else Assumption(str(a), a) for a in self.assumptions)
+            object.__setattr__(self, "assumptions", lambda: given)
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -115,7 +149,24 @@ def prove(claim: Claim) -> tuple[Outcome, ...]:
     >>> all(o.answer == "proved" for o in prove(find("flow-published")))
     True
     """
-    return tuple(decide(o) for o in claim.obligations(claim.stated))
+    given = tuple(a.relation for a in claim.assumptions() if a.relation is not None) if claim.source == "user" else ()
+    obligations = claim.obligations(claim.stated)
+    return tuple(decide(replace(o, assumptions=o.assumptions + given)) for o in obligations)
+
+
+def published(
+    identity: str,
+    title: str,
+    text: str,
+    stated: Stated,
+    obligations: Callable[[Stated], Iterable[Obligation]],
+    source: str,
+    assumptions: Callable[[], tuple[Assumption, ...]],
+    trace: Callable[[], Trace] = tuple,
+    subject: Any = None,
+) -> Claim:
+    """A claim of a paper; see `Claim`."""
+    return Claim(identity, stated, obligations, title, text, source, assumptions, trace, subject)
 
 
 def claims() -> tuple[Claim, ...]:
@@ -133,5 +184,7 @@ def find(claim_id: str) -> Claim:
     known = {c.id: c for c in claims()}
     if claim_id not in known:
         near = get_close_matches(claim_id, known, 1, 0.0)
-        raise ValueError(f"unknown claim {claim_id!r}; did you mean {near[0]!r}? `gradline verify` lists them all")
+        raise ValueError(
+            f"unknown claim {claim_id!r}; did you mean {near[0]!r}? `gradline verify --list` shows them all"
+        )
     return known[claim_id]

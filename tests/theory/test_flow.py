@@ -185,7 +185,7 @@ def test_noise_correction(kind: Any, correction: Any) -> None:
 CONCRETE = {M: 4, b: 3, K: 2, N: 5, m: 2, n: 7}
 
 
-@pytest.mark.parametrize("scale", [Rational(1, 3), "0.125", 2])
+@pytest.mark.parametrize("scale", [Rational(1, 3), 0.125, 2])
 @pytest.mark.parametrize("name", PARAMETERIZATIONS)
 def test_concrete_sizes_are_substituted_exactly(name: str, scale: Any) -> None:
     concrete = derive(model_of(name, TokenTask(*CONCRETE.values(), score_scale=scale)))

@@ -255,12 +255,12 @@ def test_changed_flow_is_not_answered_from_the_cache() -> None:
 @pytest.mark.parametrize(
     ("signs", "message"),
     [
-        ({"mu_OV": 2}, "expected 1 or -1"),
-        ({"mu_OV": 0}, "expected 1 or -1"),
-        ({"mu_OV": "1"}, "expected 1 or -1"),
-        ({"mu_QK": None}, "expected 1 or -1"),
+        ({"mu_OV": 2}, "expected one sign, 1 or -1"),
+        ({"mu_OV": 0}, "expected one sign, 1 or -1"),
+        ({"mu_OV": "1"}, "expected one sign, 1 or -1"),
+        ({"mu_QK": None}, "expected one sign, 1 or -1"),
         ({"mu_ov": 1}, "unknown state 'mu_ov'; expected mu_OV or mu_QK"),
-        ({3: 1}, "unknown state 3"),
+        ({3: 1}, "unknown state"),
     ],
 )
 def test_bad_signs(signs: Any, message: str) -> None:

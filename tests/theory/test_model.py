@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sympy import I, Rational, Symbol, oo, sqrt
 
+from theory import symbols
 from theory.model import PARAMETERIZATIONS, AttentionModel
 from theory.symbols import M, c_OV, c_QK, eta_OV, t
 from theory.task import TokenTask
@@ -64,7 +65,7 @@ def test_collapsed_circuits_have_neither_imbalance_nor_width(circuit: str) -> No
 @pytest.mark.parametrize(
     ("value", "error"),
     [
-        ("x", ValueError),
+        ("x", TypeError),
         (math.nan, ValueError),
         (oo, ValueError),
         (I, ValueError),
@@ -153,3 +154,18 @@ def test_equal_models_hash_alike() -> None:
     assert one == other
     assert hash(one) == hash(other)
     assert one != AttentionModel(TokenTask(3, noise=oo), ov="factorized", imbalance_ov=-0.5)
+
+
+@pytest.mark.parametrize("name", ["alpha", "mu_OV", "t"])
+def test_what_moves_is_no_parameter(name: str) -> None:
+    symbol = getattr(symbols, name)
+    with pytest.raises(ValueError, match=f"score_scale=.*{name} changes in time"):
+        TokenTask(score_scale=1 + symbol**2)
+    with pytest.raises(ValueError, match=f"{name} changes in time"):
+        AttentionModel(TokenTask(), ov="factorized", imbalance_ov=1 + symbol**2)
+
+
+def test_width_equal_to_the_symbolic_rank() -> None:
+    assert AttentionModel(TokenTask(), ov="factorized", width_ov=symbols.M - 1).width_ov == symbols.M - 1
+    with pytest.raises(ValueError, match="width_ov=M - 2"):
+        AttentionModel(TokenTask(), ov="factorized", width_ov=symbols.M - 2)

@@ -26,7 +26,7 @@ from theory.paper.settings import (
     velocity_OV,
     velocity_QK,
 )
-from theory.registry import Claim, Obligation, Stated
+from theory.registry import Claim, Obligation, Stated, published
 from theory.symbols import K, M, N, alpha, b, c_OV, c_QK, mu_OV, mu_QK
 from theory.trace import Assumption
 from theory.words import matrix, rewrite
@@ -111,7 +111,7 @@ def _stated_flow(code: str) -> dict[str, Any]:
 
 def _flow_claim(code: str, title: str) -> Claim:
     setting = SETTINGS[0]
-    return Claim(
+    return published(
         f"flow-{code.lower()}",
         f"Reduced flow, {title} ({code})",
         "the collapsed flow with the rate of each balanced factorized circuit multiplied by 2 sigma |mu|",
@@ -142,7 +142,7 @@ def _any_shapes() -> tuple[Assumption, ...]:
 
 
 CLAIMS = (
-    Claim(
+    published(
         "product-flow",
         "Flow of a product",
         "dW/dt = -eta (U U^T G + G V V^T), G = dL/dW",
@@ -152,7 +152,7 @@ CLAIMS = (
         _any_shapes,
         subject=("words", "W"),
     ),
-    Claim(
+    published(
         "balancedness",
         "Balancedness is conserved",
         "U^T U - V^T V is constant",
@@ -162,7 +162,7 @@ CLAIMS = (
         _any_shapes,
         subject=("words", "conserved"),
     ),
-    Claim(
+    published(
         "balanced-root",
         "Balanced factors are square roots",
         "U^T U = V^T V: U U^T = (W W^T)^(1/2), V V^T = (W^T W)^(1/2)",
@@ -176,7 +176,7 @@ CLAIMS = (
         ),
         subject=("words", "root"),
     ),
-    Claim(
+    published(
         "rescaling-balanced",
         "A balanced factorization multiplies the rate by 2 sigma |mu|",
         "U^T U = V^T V on the line: the rate is multiplied by 2 sigma |mu|",
@@ -187,7 +187,7 @@ CLAIMS = (
         lambda: trace_of(SETTINGS[0], "FAFO"),
         ("factor", "balanced"),
     ),
-    Claim(
+    published(
         "rescaling-imbalanced",
         "An imbalanced factorization multiplies the rate by sqrt(c^2 + 4 sigma^2 mu^2)",
         "U^T U - V^T V = c P on the line: the rate is multiplied by sqrt(c^2 + 4 sigma^2 mu^2)",
@@ -202,7 +202,7 @@ CLAIMS = (
         lambda: trace_of(SETTINGS[0], "FAFO", imbalance_qk=c_QK, imbalance_ov=c_OV),
         ("factor", "imbalanced"),
     ),
-    Claim(
+    published(
         "isometry-criterion",
         "One distinct non-zero singular value, or no line",
         "E E^T E = sigma^2 E holds for both circuits, except query-key with per-class queries and finite N, "

@@ -17,7 +17,7 @@ from theory.flow import ReducedFlow
 from theory.integrals import first_integral
 from theory.paper.lines import SOURCE
 from theory.paper.settings import NORM2_OV, SETTINGS, SIGMA_OV, Setting, has_line, setting_flow
-from theory.registry import Claim, Obligation, Stated
+from theory.registry import Claim, Obligation, Stated, published
 from theory.symbols import c_OV, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n
 
 PHI = m / (n * gamma) * exp(gamma * mu_QK) + mu_QK
@@ -95,7 +95,7 @@ def _obligations(code: str, imbalanced: bool) -> Any:
 
 def _claim(identity: str, code: str, title: str, text: str) -> Claim:
     flow = partial(setting_flow, SETTINGS[0], code)
-    return Claim(
+    return published(
         identity,
         title,
         text,
@@ -143,7 +143,7 @@ CLAIMS = (
         "First integral, both circuits factorized",
         "Psi(mu_QK) - kappa gamma (sigma_QK/sigma_OV) |mu_OV| is constant",
     ),
-    Claim(
+    published(
         "integral-imbalanced-ov",
         "First integral, output-value factorized with imbalance",
         "y - slope sqrt(c^2 + 4 sigma_OV^2 mu_OV^2)/(4 sigma_OV^2) is constant: y = Phi, slope = kappa gamma (CAFO); "

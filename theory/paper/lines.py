@@ -17,7 +17,7 @@ from theory.flow import derive
 from theory.line import collapsed_line
 from theory.model import AttentionModel
 from theory.paper.settings import ALPHA, LOSS, SETTINGS, Setting, setting_flow, velocity_OV, velocity_QK
-from theory.registry import Claim, Obligation, Stated
+from theory.registry import Obligation, Stated, published
 from theory.symbols import K, M, N, alpha, b, eta_OV, eta_QK, gamma, mu_OV, mu_QK
 from theory.task import QueryKind, TokenTask
 from theory.trace import Assumption, Trace
@@ -192,7 +192,7 @@ _DIRECTIONS = {
 _DISPLAY = {f"mu_QK [{s.label}]": velocity_QK(s) for s in SETTINGS}
 
 CLAIMS = (
-    Claim(
+    published(
         "attention-mass",
         "Attention mass on the line",
         "alpha = m e^(gamma mu_QK)/(m e^(gamma mu_QK) + n), for both query kinds, finite and infinite N",
@@ -203,7 +203,7 @@ CLAIMS = (
         lambda: collapsed_line(SETTINGS[0].task).trace,
         ("attention", "alpha"),
     ),
-    Claim(
+    published(
         "loss-on-line",
         "Loss on the line",
         "L = log(1 + (M-1) e^(-alpha mu_OV))",
@@ -214,7 +214,7 @@ CLAIMS = (
         lambda: collapsed_line(SETTINGS[0].task).trace,
         ("loss", "L"),
     ),
-    Claim(
+    published(
         "shift-conservation",
         "Softmax shift invariance conserves sums",
         "column sums of W_OV and, for finite N, row sums of W_QK are constant; "
@@ -227,7 +227,7 @@ CLAIMS = (
         lambda: tuple(orbit_flow(SETTINGS[0].task).trace),
         ("shift",),
     ),
-    Claim(
+    published(
         "gradient-parallel",
         "On the line the gradients are parallel to the directions",
         "E_OV = 1[own class] - 1/M; E_QK = a on seen informative tokens, -c on noise, a + c = 1, a S = c N",
@@ -238,7 +238,7 @@ CLAIMS = (
         trace_of,
         ("directions",),
     ),
-    Claim(
+    published(
         "flow-collapsed",
         "Reduced flow, both circuits collapsed (CACO)",
         "d mu_OV/dt = eta_OV alpha/(b D), d mu_QK/dt = eta_QK gamma (M-1) alpha (1-alpha) mu_OV/(||E_QK||^2 D), "
@@ -250,7 +250,7 @@ CLAIMS = (
         trace_of,
         ("velocity", "CACO"),
     ),
-    Claim(
+    published(
         "flow-published",
         "The published system",
         "K = b, N = oo, gamma = 1: d mu_OV/dt = eta_OV alpha/(b D), "
@@ -265,7 +265,7 @@ CLAIMS = (
         lambda: trace_of(SETTINGS[1]),
         ("velocity", "published"),
     ),
-    Claim(
+    published(
         "noise-correction",
         "A finite noise vocabulary speeds up query-key",
         "with N noise tokens d mu_QK/dt is larger by 1 + M b/N (shared queries) or 1 + b/N (per class); "

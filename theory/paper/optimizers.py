@@ -21,7 +21,7 @@ from theory.orbits import Circuit
 from theory.paper.lines import SOURCE, assumptions_of, parallel_obligations, trace_of
 from theory.paper.settings import SETTINGS, has_line, setting_flow
 from theory.positivity import sign
-from theory.registry import Claim, Obligation, Stated
+from theory.registry import Claim, Obligation, Stated, published
 from theory.symbols import M, N, b, mu_OV, mu_QK
 from theory.trace import Assumption
 from theory.words import Words, matrix, rewrite
@@ -123,7 +123,7 @@ def _step(stated: Stated, code: str, state: Symbol) -> Any:
 
 def _line_claim(identity: str, title: str, text: str, updates: dict[str, Words]) -> Claim:
     equal = Assumption("a factorized circuit has equal rates and decay for U and V, balanced or not")
-    return Claim(
+    return published(
         identity,
         title,
         text,
@@ -164,7 +164,7 @@ CLAIMS = (
         "gradient descent with weight decay stays on the line, collapsed or factorized; only the imbalance drifts",
         {"step": W - h * (G + decay * W)},
     ),
-    Claim(
+    published(
         "adam-leaves-line",
         "Adam leaves the line",
         "Adam keeps W_OV on its line iff M = 2, W_QK iff N = oo or N = S: iff the non-zero entries of E "
@@ -176,7 +176,7 @@ CLAIMS = (
         trace_of,
         ("adam",),
     ),
-    Claim(
+    published(
         "integral-drift-order",
         "The first integral drifts with the step",
         "under gradient descent with step h over a fixed time the first integral drifts by O(h)",

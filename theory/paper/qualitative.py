@@ -18,7 +18,7 @@ from theory.paper.integrals import PHI, kappa
 from theory.paper.lines import SOURCE, assumptions_of, trace_of
 from theory.paper.settings import SETTINGS, SIGMA_OV, has_line, setting_flow
 from theory.paper.solutions import moving
-from theory.registry import Claim, Obligation, Stated
+from theory.registry import Obligation, Stated, published
 from theory.symbols import M, alpha, b, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n, t
 from theory.trace import Assumption
 
@@ -166,7 +166,7 @@ def _parameterization_order(stated: Stated) -> Iterator[Obligation]:
 
 
 CLAIMS = (
-    Claim(
+    published(
         "sharper-with-ratio",
         "Faster query-key learning gives sharper attention at the same loss",
         "from a fixed start with mu_OV(0) >= 0, at fixed loss, a larger r gives larger mu_QK, larger alpha, "
@@ -178,7 +178,7 @@ CLAIMS = (
         trace_of,
         ("sharper",),
     ),
-    Claim(
+    published(
         "attention-monotone",
         "Attention rises and the loss falls",
         "mu_OV > 0 (mu_QK not 0 if balanced): dalpha/dt > 0 and dL/dt < 0",
@@ -189,7 +189,7 @@ CLAIMS = (
         trace_of,
         ("monotone",),
     ),
-    Claim(
+    published(
         "early-time",
         "Output-value leads at early times",
         "CACO from the origin: mu_OV ~ eta_OV alpha_0 t/(b M), mu_QK ~ kappa gamma (1-alpha_0) mu_OV^2/2, "
@@ -204,7 +204,7 @@ CLAIMS = (
         trace_of,
         ("early",),
     ),
-    Claim(
+    published(
         "loss-rate",
         "The loss falls as 1/t, whatever the ratio",
         "CACO: L ~ (M-1) b/(eta_OV t) as t grows",
@@ -215,7 +215,7 @@ CLAIMS = (
         trace_of,
         ("rate",),
     ),
-    Claim(
+    published(
         "attention-limit",
         "Attention saturates with the square of the output",
         "CACO: 1 - alpha ~ 2/(kappa gamma^2 mu_OV^2) as t grows",
@@ -226,7 +226,7 @@ CLAIMS = (
         trace_of,
         ("limit",),
     ),
-    Claim(
+    published(
         "parameterization-order",
         "When a factorized output is sharper",
         "common start v_0 > 0, same loss: CAFO is sharper than CACO exactly while sigma_OV (mu_OV + v_0) < 1; "

@@ -13,7 +13,7 @@ from sympy import Abs, Ei, Gt, Integer, LambertW, Lt, Ne, Symbol, diff, exp, log
 from theory.paper.integrals import PHI, kappa
 from theory.paper.lines import SOURCE, assumptions_of, trace_of
 from theory.paper.settings import SETTINGS, D, has_line, setting_flow
-from theory.registry import Claim, Obligation, Stated
+from theory.registry import Obligation, Stated, published
 from theory.symbols import M, alpha, b, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n, t
 from theory.trace import Assumption
 
@@ -116,7 +116,7 @@ def _time_formulas() -> dict[str, Any]:
 
 
 CLAIMS = (
-    Claim(
+    published(
         "fixed-attention-collapsed",
         "Fixed attention, collapsed output-value",
         "alpha mu_OV(t) = A/(M-1) - W_0(e^(A/(M-1))/(M-1)), A = alpha^2 eta_OV t/b + e^(alpha mu_0) + (M-1) alpha mu_0",
@@ -130,7 +130,7 @@ CLAIMS = (
         trace_of,
         ("fixed", "collapsed"),
     ),
-    Claim(
+    published(
         "fixed-attention-factorized",
         "Fixed attention, balanced factorized output-value",
         "Ei(alpha mu) + (M-1) log|mu| - 2 alpha eta_OV t/sqrt(b) is constant for mu_0 > 0; "
@@ -145,7 +145,7 @@ CLAIMS = (
         lambda: trace_of(SETTINGS[0], "CAFO"),
         ("fixed", "factorized"),
     ),
-    Claim(
+    published(
         "attention-sensitivity",
         "Sensitivity of the loss to attention",
         "-dL/dalpha = (M-1) mu_OV/(e^(alpha mu_OV) + M - 1) at fixed mu_OV",
@@ -156,7 +156,7 @@ CLAIMS = (
         trace_of,
         ("sensitivity",),
     ),
-    Claim(
+    published(
         "stopping-state",
         "The state at a given loss",
         "loss L is reached where alpha mu_OV = log((M-1)/(e^L - 1)); alpha mu_OV increases along every flow, so once",
@@ -167,7 +167,7 @@ CLAIMS = (
         trace_of,
         ("stopping",),
     ),
-    Claim(
+    published(
         "time-on-curve",
         "Time along the curve is a quadrature",
         "CACO from 0: t is the integral of ||E_QK||^2 D/(eta_QK gamma (M-1) alpha (1-alpha) mu_OV) over mu_QK, "
