@@ -1,4 +1,4 @@
-"""The README's picture: in the coordinates x and y of the first integral every run of the full model is a straight line.
+"""The README picture: in the coordinates x and y of the first integral each run of the full model is a straight line.
 
 Run with `python docs/images/line.py`; it writes line.png beside itself.
 """
