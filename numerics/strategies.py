@@ -161,8 +161,9 @@ def _has_line(task: TokenTask, code: str) -> bool:
 
 @st.composite
 def _models(draw: st.DrawFn, task: TokenTask, code: str | None, balanced: bool | None) -> AttentionModel:
-    codes = [c for c in PARAMETERIZATIONS if _has_line(task, c)]
-    qk, ov = PARAMETERIZATIONS[draw(st.sampled_from(codes)) if code is None else code]
+    if code is None:
+        code = draw(st.sampled_from([c for c in PARAMETERIZATIONS if _has_line(task, c)]))
+    qk, ov = PARAMETERIZATIONS[code]
     options: dict[str, Any] = {}
     circuits: tuple[tuple[Circuit, str], ...] = (("QK", qk), ("OV", ov))
     for circuit, form in circuits:
