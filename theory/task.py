@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from decimal import Decimal
 from difflib import get_close_matches
-from numbers import Number
+from numbers import Real
 from typing import Any, Literal, get_args
 
 from sympy import Basic, Expr, Float, Integer, Rational, Symbol, oo
@@ -58,7 +59,7 @@ def exact_number(name: str, value: Any) -> Any:
     >>> exact_number("score_scale", 0.1)
     1/10
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float, Number, Basic)):
+    if isinstance(value, bool) or not isinstance(value, (Real, Decimal, Basic)):
         raise TypeError(f"{name}={value!r}: expected a number or a SymPy symbol")
     if isinstance(value, Basic) and not isinstance(value, Float):
         if not isinstance(value, Expr) or value.has(oo, -oo) or value.is_finite is False or value.has(Float):
