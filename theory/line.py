@@ -11,7 +11,7 @@ Source: arXiv 2608.06776, reduced dynamics; claims `gradient-parallel`, `flow-co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -26,8 +26,9 @@ from theory.frozen import FrozenMap
 from theory.identities import is_zero
 from theory.orbits import Circuit, LinearLaw, Orbit, linear_laws
 from theory.positivity import sign
+from theory.substitution import substitute
 from theory.symbols import alpha, mu_OV, mu_QK
-from theory.task import GENERIC_SCALE, TokenTask
+from theory.task import TokenTask
 from theory.trace import Step, Trace
 
 __all__ = ["COORDINATES", "Direction", "Isometry", "Line", "collapsed_line"]
@@ -185,29 +186,11 @@ def _present(expression: Any) -> Any:
     return factored.xreplace(back)
 
 
-def _with_scale(line: Line, task: TokenTask) -> Line:
-    """The line of a task whose score scale is an expression, from that with a symbol in its place."""
-    scale = {GENERIC_SCALE: task.score_scale}
-
-    def put(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(put(v) for v in value)
-        return value.xreplace(scale) if hasattr(value, "xreplace") else value
-
-    steps = tuple(replace(s, inputs=put(s.inputs), output=put(s.output)) for s in line.trace)
-    return replace(
-        line,
-        task=task,
-        attention=put(line.attention),
-        loss=put(line.loss),
-        gradient=FrozenMap({c: put(g) for c, g in line.gradient.items()}),
-        trace=steps,
-    )
-
-
 @lru_cache(maxsize=64)
 def collapsed_line(task: TokenTask) -> Line:
     """Derive the line of a task: laws, directions, and the gradient on the line, with a proof that it is parallel.
+
+    The derivation is for symbolic sizes and score scale; those of the task are then put in exactly.
 
     Raises: `NoLineError` when the laws leave more than one direction, or the velocities on it are not parallel to it.
 
@@ -215,8 +198,14 @@ def collapsed_line(task: TokenTask) -> Line:
     >>> line.directions["OV"].norm2, line.directions["QK"].norm2
     (b*(M - 1), K*M*b)
     """
-    if not task.has_plain_scale:
-        return _with_scale(collapsed_line(task.generic_scale), task)
+    generic = task.generic
+    line = _derive_line(generic)
+    return line if task == generic else substitute(line, task.images)
+
+
+@lru_cache(maxsize=4)
+def _derive_line(task: TokenTask) -> Line:
+    """The line for symbolic sizes and score scale."""
     flow = orbit_flow(task)
     moving = [alpha, *flow.velocity]
     laws: dict[Circuit, tuple[LinearLaw, ...]] = {}

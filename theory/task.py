@@ -153,8 +153,20 @@ class TokenTask:
         return self.noise is not oo
 
     @property
+    def generic(self) -> TokenTask:
+        """The task of this query kind with finite or infinite noise, every size and the score scale a symbol."""
+        noise = symbols.N if self.noise_is_finite else oo
+        return TokenTask(noise=noise, query_kind=self.query_kind, score_scale=symbols.gamma)
+
+    @property
+    def images(self) -> dict[Symbol, Any]:
+        """What to put for the symbols of `generic` to get this task."""
+        values = {getattr(symbols, letter): getattr(self, name) for name, (letter, _) in _SIZES.items()}
+        return values | {symbols.gamma: self.score_scale}
+
+    @property
     def generic_scale(self) -> TokenTask:
-        """The same task with a plain symbol as score scale, for derivations that need polynomials in it."""
+        """The same task with a plain symbol as score scale, for steps that need polynomials in it."""
         return replace(self, score_scale=GENERIC_SCALE)
 
     @property
