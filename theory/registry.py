@@ -15,11 +15,13 @@ from typing import Any, Literal
 from sympy import Equality, Integer, StrictGreaterThan, StrictLessThan, false, true
 
 from theory.blocks import BlockMatrix
+from theory.counterexamples import nonpositive
 from theory.frozen import FrozenMap
 from theory.identities import Decision, prove_zero
 from theory.positivity import sign
 from theory.trace import Assumption, Trace
-from theory.words import Words
+from theory.word_instances import find_instance
+from theory.words import Rule, Words
 
 __all__ = ["Claim", "Obligation", "Outcome", "Verdict", "claims", "find", "prove", "published"]
 
@@ -31,9 +33,9 @@ Stated = Mapping[str, Any]
 class Obligation:
     """Something to prove: ``value = 0`` or ``value > 0``.
 
-    ``value`` is a SymPy expression, a `BlockMatrix` or `Words`; ``assumptions`` are SymPy relations; where
-    ``decisive`` is false, a value that is not zero in normal form leaves the question open (a hypothesis was
-    used from left to right only).
+    ``value`` is a SymPy expression, a `BlockMatrix` or `Words`; ``assumptions`` are SymPy relations,
+    ``hypotheses`` the rules that were used on words: what is left then refutes only by matrices that satisfy
+    them. Where ``decisive`` is false, a value that is not zero in normal form leaves the question open.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Obligation:
     relation: Literal["= 0", "> 0"] = "= 0"
     assumptions: tuple[Any, ...] = ()
     decisive: bool = True
+    hypotheses: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,16 +129,34 @@ def _decide_exact(obligation: Obligation, vanishes: bool, what: str) -> Outcome:
     return Outcome(obligation, "refuted" if obligation.decisive else "undecided", f"{what}: {obligation.value} is left")
 
 
+def _decide_sign(obligation: Obligation) -> Outcome:
+    """``value > 0``: a proof of the sign, or a point where the value is not positive."""
+    answer = sign(obligation.value, obligation.assumptions)
+    if answer == 1:
+        return Outcome(obligation, "proved", "sign")
+    found = nonpositive(obligation.value, obligation.assumptions)
+    if found is not None:
+        return Outcome(obligation, "refuted", "sign", found)
+    return Outcome(obligation, "undecided" if answer is None else "refuted", "sign")
+
+
+def _decide_words(obligation: Obligation) -> Outcome:
+    """Words left over refute an identity without hypotheses; with hypotheses only matrices that satisfy them do."""
+    value, how = obligation.value, "words, any shapes"
+    if value.is_zero() or not obligation.hypotheses:
+        return _decide_exact(obligation, value.is_zero(), how)
+    if find_instance(value, obligation.hypotheses) is None:
+        return Outcome(obligation, "undecided", f"{how}: {value} is left")
+    return Outcome(obligation, "refuted", f"{how}: {value} is left, and matrices for which it is not 0")
+
+
 def decide(obligation: Obligation) -> Outcome:
     """Decide one obligation exactly; what cannot be decided stays undecided."""
     value = obligation.value
     if obligation.relation == "> 0":
-        answer = sign(value, obligation.assumptions)
-        if answer is None:
-            return Outcome(obligation, "undecided", "sign")
-        return Outcome(obligation, "proved" if answer == 1 else "refuted", "sign")
+        return _decide_sign(obligation)
     if isinstance(value, Words):
-        return _decide_exact(obligation, value.is_zero(), "words, any shapes")
+        return _decide_words(obligation)
     if isinstance(value, BlockMatrix):
         return _decide_exact(obligation, value.is_zero(), "block algebra, any sizes")
     decision = prove_zero(value, obligation.assumptions)

@@ -26,10 +26,11 @@ from theory.paper.settings import (
     velocity_OV,
     velocity_QK,
 )
+from theory.positivity import sign
 from theory.registry import Claim, Obligation, Stated, published
 from theory.symbols import K, M, N, alpha, b, c_OV, c_QK, mu_OV, mu_QK
 from theory.trace import Assumption
-from theory.words import matrix, rewrite
+from theory.words import Letter, Words, matrix, rewrite
 
 U, V, G, W = matrix("U"), matrix("V"), matrix("G"), matrix("W")
 eta = Symbol("eta", positive=True)
@@ -50,7 +51,20 @@ def _balanced_root(stated: Stated) -> Iterator[Obligation]:
     product = {"W": U @ V.T}
     for name, square in (("U U^T", W @ W.T), ("V V^T", W.T @ W)):
         root = stated[name]
-        yield Obligation(f"({name})^2", rewrite(root @ root - square.replace(product), BALANCED), decisive=False)
+        left = rewrite(root @ root - square.replace(product), BALANCED)
+        yield Obligation(f"({name})^2", left, decisive=False, hypotheses=BALANCED)
+        plain = rewrite(root, BALANCED)
+        squares = Words.of({w: k for w, k in plain.terms.items() if sign(k) == 1 and _is_square(w)})
+        yield Obligation(f"{name} is a sum of squares X X^T", plain - squares, decisive=False)
+        size = Symbol("u", positive=True)
+        at_size_one = sum((k * size ** len(w) for w, k in root.terms.items()), Integer(0))
+        yield Obligation(f"{name} for U = V = (u)", at_size_one, "> 0")
+
+
+def _is_square(word: tuple[Letter, ...]) -> bool:
+    """Whether a word reads ``X X^T``."""
+    half = len(word) // 2
+    return len(word) % 2 == 0 and word[half:] == tuple((a, not t) for a, t in reversed(word[:half]))
 
 
 def _directions() -> Iterator[tuple[Setting, str, Any]]:

@@ -79,7 +79,7 @@ def _shift_conservation(stated: Stated) -> Iterator[Obligation]:
         ("V ones of QK", (no_row_sums, _transposed(no_row_sums))),
     ):
         drift = rewrite(stated[name].derivative(velocity), rules)
-        yield Obligation(f"d/dt {name}", drift)
+        yield Obligation(f"d/dt {name}", drift, hypotheses=rules)
 
 
 def _transposed(rule: Rule) -> Rule:

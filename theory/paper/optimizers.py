@@ -51,7 +51,8 @@ def _stays(stated: Stated) -> Iterator[Obligation]:
     for key, update in stated.items():
         for name, weights, gradient, line in cases:
             new = update.replace({"W": weights, "G": gradient, "B_W": p * line})
-            yield Obligation(f"{key} of {name}", _beside(rewrite(new, PROJECTION), line))
+            left = _beside(rewrite(new, PROJECTION), line)
+            yield Obligation(f"{key} of {name}", left, hypotheses=PROJECTION)
     yield from parallel_obligations()
 
 

@@ -81,11 +81,11 @@ def _early_time(stated: Stated) -> Iterator[Obligation]:
     for setting in SETTINGS:
         flow = setting_flow(setting)
         first = flow.velocity[mu_OV].xreplace(origin)
-        yield Obligation(f"mu_OV to first order [{setting.label}]", diff(stated["mu_OV"], t) - first)
+        yield Obligation(f"mu_OV to first order [{setting.label}]", stated["mu_OV"] - first * t)
         yield Obligation(f"mu_QK to first order [{setting.label}]", flow.velocity[mu_QK].xreplace(origin))
         second = _along(flow.velocity[mu_QK], flow).xreplace(origin)
-        formula = stated[f"mu_QK [{setting.label}]"]
-        yield Obligation(f"mu_QK to second order [{setting.label}]", 2 * formula.coeff(mu_OV, 2) * first**2 - second)
+        leading = second * mu_OV**2 / (2 * first**2)
+        yield Obligation(f"mu_QK to second order [{setting.label}]", stated[f"mu_QK [{setting.label}]"] - leading)
 
 
 def _attention_limit(stated: Stated) -> Iterator[Obligation]:

@@ -1,0 +1,3 @@
+"""Wrong versions of claims and of their derivation, and what becomes of them: does the evidence catch every error?"""
+
+from __future__ import annotations
