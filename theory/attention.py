@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sympy import Dummy, Integer, Poly, Symbol, cancel, diff, exp, factor, log
@@ -95,6 +96,7 @@ def _rational_in_exponential(expression: Any) -> Any:
     return factor(cancel(expression.xreplace(forward))).xreplace({positive: exp(z)})
 
 
+@lru_cache(maxsize=64)
 def orbit_flow(task: TokenTask) -> OrbitFlow:
     """Derive loss and gradient flow on orbit values from the forward pass.
 
