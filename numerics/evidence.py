@@ -9,38 +9,21 @@ stays ``undecided``. A claim that one kind of evidence supports and another cont
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
-from zlib import crc32
 
-import numpy as np
-
+from numerics.checks.gather import KINDS, Evidence, all_evidence
 from theory.errors import GradlineError
-from theory.registry import Claim, Outcome, Verdict, claims, prove
+from theory.registry import Claim, Verdict, claims
 
-__all__ = ["ClaimResult", "ContradictionError", "Evidence", "Report", "verify"]
+__all__ = ["KINDS", "ClaimResult", "ContradictionError", "Evidence", "Report", "verify"]
 
 Progress = Callable[[int, int, str], None]
 
 
 class ContradictionError(GradlineError):
     """One kind of evidence supports a claim and another contradicts it."""
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What one kind of check says about a claim.
-
-    ``kind`` is ``"symbolic"``, ``"autograd"`` or ``"trajectory"``; ``supports`` is True, False, or None where
-    the check could not decide; ``detail`` says it in words; ``numbers`` holds the figures (counts, worst
-    difference and its bound).
-    """
-
-    kind: str
-    supports: bool | None
-    detail: str
-    numbers: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,76 +83,46 @@ def _result_dict(result: ClaimResult) -> dict[str, Any]:
     }
 
 
-def _counterexample(outcome: Outcome) -> str:
-    decision = outcome.decision
-    if decision is None or not decision.witness:
-        return f"{outcome.obligation.name}: {outcome.how}"
-    point = ", ".join(f"{s}={v}" for s, v in decision.witness.items())
-    low, high = decision.enclosure or ("?", "?")
-    return f"{outcome.obligation.name}: stated minus derived is in [{low}, {high}] at {point}"
+def confront(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Take back support that says nothing about what another kind refutes.
 
-
-def _symbolic(claim: Claim) -> Evidence:
-    """Decide all obligations exactly."""
-    outcomes = prove(claim)
-    counts = {answer: sum(o.answer == answer for o in outcomes) for answer in ("proved", "refuted", "undecided")}
-    numbers: dict[str, Any] = {"obligations": len(outcomes), **counts}
-    refuted = next((o for o in outcomes if o.answer == "refuted"), None)
-    if refuted is not None:
-        return Evidence("symbolic", False, _counterexample(refuted), numbers)
-    if counts["undecided"] or not outcomes:
-        names = ", ".join(o.obligation.name for o in outcomes if o.answer == "undecided") or "no obligation"
-        return Evidence("symbolic", None, f"undecided: {names}", numbers)
-    methods = ", ".join(dict.fromkeys(o.how for o in outcomes))
-    return Evidence("symbolic", True, f"{len(outcomes)} obligations by {methods}", numbers)
-
-
-def _numerical(kind: str, comparisons: Iterator[Any]) -> Evidence:
-    """Summarize comparisons with the full model: the one that comes closest to its bound, or the first that
-    breaks it.
+    A counterexample refutes a statement for all cases, and kinds that sample cases need not meet it: they keep their
+    figures and decide nothing. Enclosures are taken at the counterexample itself and keep their support. Where
+    a numerical kind breaks, the others keep their support if they tested the stated formulas that it rests on.
     """
-    found = list(comparisons)
-    if not found:
-        return Evidence(kind, None, "no case", {"comparisons": 0})
-    worst = max(found, key=lambda c: abs(c.stated - c.found) / c.bound)
-    difference = abs(worst.stated - worst.found)
-    numbers = {"comparisons": len(found), "worst_difference": difference, "bound": worst.bound, "case": worst.case}
-    broken = [c for c in found if not c.holds]
-    if broken:
-        simplest = min(broken, key=lambda c: len(c.case))
-        text = f"{simplest.what} is {simplest.found:.12g}, stated {simplest.stated:.12g} ({simplest.case})"
-        return Evidence(kind, False, text, numbers | {"broken": len(broken)})
-    return Evidence(kind, True, f"{len(found)} comparisons, worst {difference:.1e} of {worst.bound:.1e}", numbers)
+    exact = any(e.kind == "symbolic" and e.supports is False for e in evidence)
+    broken = [e.broken for e in evidence if e.supports is False and e.kind != "symbolic"]
+    if not exact and not broken:
+        return tuple(evidence)
 
+    def meets(e: Evidence) -> bool:
+        if e.kind == "symbolic" or (exact and e.numbers.get("counterexamples")):
+            return True
+        return not exact and any(set(names) <= set(e.parts) for names in broken)
 
-def _numerical_evidence(claim: Claim, seed: int) -> Iterator[Evidence]:
-    from numerics.checks.autograd import autograd_comparisons, has_autograd
-    from numerics.checks.trajectory import has_trajectory, trajectory_comparisons
-
-    if has_autograd(claim):
-        rng = np.random.default_rng([seed, crc32(claim.id.encode()), 0])
-        yield _numerical("autograd", autograd_comparisons(claim, rng))
-    if has_trajectory(claim):
-        rng = np.random.default_rng([seed, crc32(claim.id.encode()), 1])
-        yield _numerical("trajectory", trajectory_comparisons(claim, rng))
+    return tuple(
+        e
+        if e.supports is not True or meets(e)
+        else replace(e, supports=None, detail=f"its cases do not meet it: {e.detail}")
+        for e in evidence
+    )
 
 
 def judge(claim: Claim, evidence: Sequence[Evidence]) -> Verdict:
     """The verdict that the evidence carries.
 
-    Raises: `ContradictionError` when an exact proof and the full model disagree.
+    Raises: `ContradictionError` when one kind of evidence supports the claim and another contradicts it.
     """
-    symbolic = [e for e in evidence if e.kind == "symbolic"]
-    numerical = [e for e in evidence if e.kind != "symbolic"]
-    proved = bool(symbolic) and all(e.supports is True for e in symbolic)
+    supporting = [e for e in evidence if e.supports is True]
     against = [e for e in evidence if e.supports is False]
-    if proved and against:
-        raise ContradictionError(f"{claim.id}: proved, but {against[0].kind} contradicts it: {against[0].detail}")
-    if proved:
+    if supporting and against:
+        said = "proved" if supporting[0].kind == "symbolic" else f"supported by {supporting[0].kind}"
+        raise ContradictionError(f"{claim.id}: {said}, but {against[0].kind} contradicts it: {against[0].detail}")
+    if any(e.kind == "symbolic" for e in supporting):
         return "proved"
     if against:
         return "refuted"
-    if any(e.supports for e in numerical) and all(e.supports is not None for e in numerical):
+    if supporting and all(e.supports is not None for e in evidence if e.kind != "symbolic"):
         return "supported"
     return "undecided"
 
@@ -180,7 +133,7 @@ def verify_claim(claim: Claim, seed: int = 0) -> ClaimResult:
 
     begin = time.perf_counter()
     with one_thread():
-        evidence = (_symbolic(claim), *_numerical_evidence(claim, seed))
+        evidence = confront(all_evidence(claim, seed))
     return ClaimResult(claim, judge(claim, evidence), evidence, time.perf_counter() - begin)
 
 

@@ -6,21 +6,21 @@ Source: sections 2 to 5 of the theory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from sympy import Rational
 
-from numerics.checks.cases import Array, Case, Circuit, draw, evaluate, matrix_velocities, with_attention
+from numerics.checks.cases import Array, Case, Circuit, cases, evaluate, matrix_velocities, with_attention
+from numerics.checks.comparison import Comparison, Finding
+from numerics.checks.formulas import published_case, setting_of, velocity_formula
 from theory.paper.factors import c, mu, sigma
-from theory.paper.settings import SETTINGS, SIGMA_OV, has_line
+from theory.paper.settings import SIGMA_OV
 from theory.registry import Claim
-from theory.symbols import K, b, c_OV, c_QK, gamma, mu_OV, mu_QK
+from theory.symbols import c_OV, c_QK, mu_OV, mu_QK
 from theory.words import Words, matrix
 
-__all__ = ["Comparison", "autograd_comparisons", "has_autograd"]
+__all__ = ["CHECKS", "ROUNDING"]
 
 #: Rounding of the enumerated loss and its gradient: sums of up to about 1e4 terms in double precision, each
 #: within 1e-16 of its size.
@@ -29,75 +29,42 @@ ROUNDING = 1e-11
 COORDINATE: dict[Circuit, Any] = {"OV": mu_OV, "QK": mu_QK}
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A stated value beside the one the full model has, with the bound on their difference and the case."""
-
-    what: str
-    stated: float
-    found: float
-    bound: float
-    case: str
-
-    @property
-    def holds(self) -> bool:
-        """Whether they agree within the bound."""
-        return abs(self.stated - self.found) <= self.bound
-
-
 def _compare(what: str, stated: float, found: float, case: Case) -> Comparison:
     return Comparison(what, stated, found, ROUNDING * (1 + abs(found)), case.describe())
-
-
-def _cases(rng: np.random.Generator, code: str, repeats: int) -> Iterator[Case]:
-    for setting in SETTINGS:
-        if has_line(setting, code):
-            for _ in range(repeats):
-                yield draw(rng, setting.query_kind, setting.finite, code)
-
-
-def _key(claim: Claim, state: str, label: str) -> Any:
-    return claim.stated[state] if state in claim.stated else claim.stated[f"{state} [{label}]"]
 
 
 def _along(velocity: Array, direction: Array) -> float:
     return float(np.vdot(velocity, direction) / np.vdot(direction, direction))
 
 
-def _attention(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
-    for case in _cases(rng, "CACO", repeats):
+def _attention(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Finding]:
+    for case in cases(rng, "CACO", repeats):
         yield _compare("alpha", evaluate(claim.stated["alpha"], case.values), float(case.model().attention()), case)
 
 
-def _loss(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
-    for case in _cases(rng, "CACO", repeats):
+def _loss(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Finding]:
+    for case in cases(rng, "CACO", repeats):
         formula = with_attention(claim.stated["L"])
         yield _compare("L", evaluate(formula, case.values), float(case.model().loss().detach()), case)
 
 
-def _published_case(case: Case) -> Case:
-    """The case with ``K = b``, infinite noise and unit score scale."""
-    values = {**case.values, K: case.values[b], gamma: Rational(1)}
-    return Case(case.query_kind, False, case.code, values)
-
-
-def _velocity(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
+def _velocity(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Finding]:
     published = claim.subject[1] == "published"
-    for drawn in _cases(rng, "CACO" if published else claim.subject[1], repeats):
-        case = _published_case(drawn) if published else drawn
+    for drawn in cases(rng, "CACO" if published else claim.subject[1], repeats):
+        case = published_case(drawn) if published else drawn
         net = case.model()
         directions = {"OV": net.directions().E_OV, "QK": net.directions().E_QK}
         for circuit, velocity in matrix_velocities(net, case.rates).items():
             name = COORDINATE[circuit].name
-            formula = with_attention(_key(claim, name, case.label))
+            formula = velocity_formula(claim, name, case)
             stated = evaluate(formula, case.values)
             yield _compare(f"d{name}/dt", stated, _along(velocity, directions[circuit]), case)
             beside = np.abs(velocity - stated * directions[circuit]).max()
             yield _compare(f"dW_{circuit}/dt beside the line", 0.0, float(beside), case)
 
 
-def _noise(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
-    for case in _cases(rng, "CACO", repeats):
+def _noise(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Finding]:
+    for case in cases(rng, "CACO", repeats):
         if case.finite:
             infinite = Case(case.query_kind, False, case.code, case.values)
             speeds = [
@@ -108,9 +75,9 @@ def _noise(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Com
             yield _compare("speed, finite over infinite N", stated, speeds[0] / speeds[1], case)
 
 
-def _directions(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
+def _directions(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Finding]:
     """The velocity on the line has the stated proportions."""
-    for case in _cases(rng, "CACO", repeats):
+    for case in cases(rng, "CACO", repeats):
         M, N = int(case.task.classes), 0 if not case.finite else int(case.task.noise)
         blocks = np.repeat(np.arange(M), int(case.task.block))
         velocities = matrix_velocities(case.model(), case.rates)
@@ -145,9 +112,9 @@ def _frozen(net: Any, name: str, value: Any) -> Any:
     return value.detach() * (net.embedding[:, None] if name.startswith("V") else net.embedding)
 
 
-def _shift(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
+def _shift(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Finding]:
     """Column and row sums of the gradient vanish off the line; so do those of the factors."""
-    for case in _cases(rng, "CACO", repeats):
+    for case in cases(rng, "CACO", repeats):
         velocities = matrix_velocities(_off_line(case, rng, "CACO"), case.rates)
         yield _compare("column sums of dW_OV/dt", 0.0, float(np.abs(velocities["OV"].sum(axis=0)).max()), case)
         if case.finite:
@@ -160,14 +127,14 @@ def _shift(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Com
             yield _compare("dV_QK^T/dt 1", 0.0, float(grads["V_QK"].sum(dim=0).abs().max()), case)
 
 
-def _factor(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
+def _factor(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Finding]:
     """Speed of a factorized circuit over that of the collapsed one at the same point."""
-    for case in _cases(rng, "FAFO", repeats):
+    for case in cases(rng, "FAFO", repeats):
         imbalance: dict[Circuit, Any] = {"OV": case.values[c_OV], "QK": case.values[c_QK]}
         factorized = case.model("FAFO", imbalance if claim.subject[1] == "imbalanced" else None)
         fast, slow = (matrix_velocities(net, case.rates) for net in (factorized, case.model("CACO")))
         directions = {"OV": factorized.directions().E_OV, "QK": factorized.directions().E_QK}
-        setting = next(s for s in SETTINGS if s.label == case.label)
+        setting = setting_of(case)
         values: dict[Circuit, Any] = {"OV": SIGMA_OV, "QK": setting.sigma_QK}
         for circuit, E in directions.items():
             images = {sigma: values[circuit], mu: COORDINATE[circuit], c: imbalance[circuit]}  # type: ignore[index]
@@ -176,9 +143,9 @@ def _factor(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Co
             yield _compare(f"factor of {circuit}", stated, found, case)
 
 
-def _isometry(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
+def _isometry(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Finding]:
     """Singular values of the explicit directions."""
-    for case in _cases(rng, "CACO", repeats):
+    for case in cases(rng, "CACO", repeats):
         directions = case.model().directions()
         for circuit, E in (("OV", directions.E_OV), ("QK", directions.E_QK)):
             values = np.linalg.svd(E, compute_uv=False)
@@ -203,7 +170,7 @@ def _numeric(words: Words, matrices: dict[str, Array], scalars: dict[str, float]
     return total
 
 
-def _words(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
+def _words(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Finding]:
     """Random factors of several shapes, with the gradient of a smooth loss by automatic differentiation."""
     for rows, inner, columns in ((2, 2, 3), (3, 1, 2), (2, 4, 2)) * repeats:
         U, V = (torch.tensor(rng.normal(size=(k, inner)), requires_grad=True) for k in (rows, columns))
@@ -243,7 +210,7 @@ def _roots(claim: Claim, u: Array, shape: str) -> Iterator[Comparison]:
         yield Comparison(f"{name} against the square root", 0.0, error, 1e-6, shape)
 
 
-_CHECKS: dict[str, Callable[[Claim, np.random.Generator, int], Iterator[Comparison]]] = {
+CHECKS: dict[str, Callable[[Claim, np.random.Generator], Iterator[Finding]]] = {
     "attention": _attention,
     "loss": _loss,
     "velocity": _velocity,
@@ -254,13 +221,3 @@ _CHECKS: dict[str, Callable[[Claim, np.random.Generator, int], Iterator[Comparis
     "isometry": _isometry,
     "words": _words,
 }
-
-
-def has_autograd(claim: Claim) -> bool:
-    """Whether this evidence applies to a claim."""
-    return claim.subject is not None and claim.subject[0] in _CHECKS
-
-
-def autograd_comparisons(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Comparison]:
-    """Compare the stated formulas of a claim with the full model at random points."""
-    yield from _CHECKS[claim.subject[0]](claim, rng, repeats)

@@ -6,7 +6,7 @@ to one rounding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,14 +15,15 @@ import torch
 from numpy.typing import NDArray
 from sympy import Integer, Rational, Symbol, oo
 
+from numerics.checks.tape import BITS
 from numerics.matrix_model import MatrixModel
 from theory.balls import enclose
 from theory.model import PARAMETERIZATIONS
-from theory.paper.settings import ALPHA
+from theory.paper.settings import ALPHA, SETTINGS, has_line
 from theory.symbols import K, M, N, alpha, b, c_OV, c_QK, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n
 from theory.task import QueryKind, TokenTask
 
-__all__ = ["Case", "draw", "evaluate", "matrix_velocities"]
+__all__ = ["Case", "Circuit", "cases", "draw", "enclosed", "evaluate", "exact", "matrix_velocities", "with_attention"]
 
 Array = NDArray[np.float64]
 Circuit = Literal["OV", "QK"]
@@ -76,11 +77,14 @@ class Case:
         return f"{self.code}, {self.label}: " + ", ".join(f"{s}={v}" for s, v in shown.items())
 
 
-def draw(rng: np.random.Generator, query_kind: QueryKind, finite: bool, code: str = "CACO") -> Case:
-    """Draw sizes 2-3 (classes) and 1-3, one or two slots of each kind, and rational rates, scale, coordinates
+def draw(
+    rng: np.random.Generator, query_kind: QueryKind, finite: bool, code: str = "CACO", index: int = 0, largest: int = 3
+) -> Case:
+    """Draw sizes 2-3 (classes) and 1-``largest``, one or two slots of each kind, and rational rates, scale, coordinates
     and imbalances.
 
-    Coordinates stay within 2 and away from 0, where a balanced circuit would be stationary.
+    Coordinates stay within 2 and away from 0, where a balanced circuit would be stationary. The number of classes and
+    all four pairs of signs follow ``index``, so that four cases in a row have them all.
     """
 
     def size(low: int, high: int) -> Integer:
@@ -89,25 +93,51 @@ def draw(rng: np.random.Generator, query_kind: QueryKind, finite: bool, code: st
     def rational(low: int, high: int) -> Rational:
         return Rational(int(rng.integers(low, high + 1)), 10)
 
-    def signed() -> Rational:
-        return rational(1, 20) * (1 if rng.random() < 0.5 else -1)
+    def sign(bit: int) -> int:
+        return -1 if bit % 2 else 1
 
     values = {
-        M: size(2, 3),
-        b: size(1, 3),
+        M: Integer(3 - (index + index // 4) % 2),
+        b: size(1, largest),
         K: size(1, 2),
-        N: size(1, 3),
+        N: size(1, largest),
         m: size(1, 2),
         n: size(1, 2),
         gamma: rational(3, 20),
         eta_OV: rational(1, 30),
         eta_QK: rational(1, 30),
-        mu_OV: signed(),
-        mu_QK: signed(),
-        c_OV: signed(),
-        c_QK: signed(),
+        mu_OV: rational(1, 20) * sign(index),
+        mu_QK: rational(1, 20) * sign(index // 2),
+        c_OV: rational(1, 20) * sign(index // 2),
+        c_QK: rational(1, 20) * sign(index),
     }
     return Case(query_kind, finite, code, values)
+
+
+def cases(rng: np.random.Generator, code: str, repeats: int, largest: int = 3) -> Iterator[Case]:
+    """Cases of every setting in which the parameterization stays on the line."""
+    index = int(rng.integers(4))
+    for setting in SETTINGS:
+        for _ in range(repeats if has_line(setting, code) else 0):
+            yield draw(rng, setting.query_kind, setting.finite, code, index, largest)
+            index += 1
+
+
+def enclosed(expression: Any, values: Mapping[Symbol, Rational], bits: int = BITS) -> Any:
+    """Enclose a formula at rational values: a ball, not finite where the formula has no value."""
+    return enclose(expression, {s: values[s] for s in expression.free_symbols if s in values}, bits=bits)
+
+
+def exact(expression: Any, values: Mapping[Symbol, Rational]) -> Rational:
+    """A rational number within ``2^-500`` of a formula's value, for checks at `BITS` bits: far below their rounding.
+
+    Raises: ``ValueError`` when the formula has no finite value there.
+    """
+    found = enclosed(expression, values, 2 * BITS)
+    if not found.is_finite():
+        raise ValueError(f"{expression} has no finite value at {dict(values)}")
+    numerator, power = found.mid().man_exp()
+    return Rational(int(numerator)) * Rational(2) ** int(power)
 
 
 def evaluate(expression: Any, values: Mapping[Symbol, Rational]) -> float:

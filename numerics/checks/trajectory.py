@@ -8,32 +8,27 @@ Source: sections 4 to 6 of the theory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
 from sympy import Rational
 
-from numerics.checks.autograd import Comparison
-from numerics.checks.cases import Array, Case, Circuit, draw, evaluate, with_attention
+from numerics.checks.cases import Array, Case, Circuit, cases, evaluate
+from numerics.checks.comparison import Comparison, Finding
+from numerics.checks.formulas import integral_formula, published_case, velocity_formula
 from numerics.kernels import compile_kernel
 from numerics.matrix_model import MatrixModel
-from theory.paper.settings import SETTINGS, has_line
 from theory.registry import Claim
-from theory.symbols import K, b, c_OV, gamma, mu_OV, mu_QK
+from theory.symbols import c_OV, mu_OV, mu_QK
 
-__all__ = ["has_trajectory", "trajectory_comparisons"]
+__all__ = ["CHECKS"]
 
 RTOL = 1e-11
 #: Accumulated error of a run of a few hundred steps, per unit of tolerance.
 MARGIN = 1e3
 END = 5.0
-
-
-def has_trajectory(claim: Claim) -> bool:
-    """Whether this evidence applies to a claim."""
-    return claim.subject is not None and claim.subject[0] in ("velocity", "integral")
 
 
 def _times() -> Array:
@@ -49,24 +44,18 @@ def _states(net: MatrixModel, case: Case) -> Any:
     return net.gradient_flow(case.rates, _times(), rtol=RTOL, atol=RTOL)
 
 
-def _velocity(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
+def _velocity(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
     published = claim.subject[1] == "published"
-    code = "CACO" if published else claim.subject[1]
-    for setting in SETTINGS:
-        for _ in range(repeats if has_line(setting, code) else 0):
-            case = draw(rng, setting.query_kind, setting.finite and not published, code)
-            if published:
-                case = Case(case.query_kind, False, code, {**case.values, K: case.values[b], gamma: Rational(1)})
-            yield from _against_prediction(claim, case)
+    for drawn in cases(rng, "CACO" if published else claim.subject[1], 1):
+        yield from _against_prediction(claim, published_case(drawn) if published else drawn)
 
 
 def _prediction(claim: Claim, case: Case) -> Array:
     """The stated flow, integrated from the coordinates of the case."""
     formulas = []
     for name in ("mu_OV", "mu_QK"):
-        stated = claim.stated[name] if name in claim.stated else claim.stated[f"{name} [{case.label}]"]
         fixed = {s: v for s, v in case.values.items() if s not in (mu_OV, mu_QK)}
-        formulas.append(with_attention(stated).xreplace(fixed))
+        formulas.append(velocity_formula(claim, name, case).xreplace(fixed))
     kernel = compile_kernel(formulas, args=[mu_OV, mu_QK])
     start = [float(case.values[mu_OV]), float(case.values[mu_QK])]
     times = _times()
@@ -86,33 +75,17 @@ def _against_prediction(claim: Claim, case: Case) -> Iterator[Comparison]:
         yield Comparison(f"{name}(t)", float(stated[worst]), float(found[worst]), bound, case.describe())
 
 
-def _integral(claim: Claim, rng: np.random.Generator, repeats: int) -> Iterator[Comparison]:
+def _integral(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
     imbalanced = claim.subject[1] == "imbalanced-ov"
-    codes = ("CAFO", "FAFO") if imbalanced else (claim.subject[1],)
-    for code in codes:
-        for setting in SETTINGS:
-            for _ in range(repeats if has_line(setting, code) else 0):
-                case = draw(rng, setting.query_kind, setting.finite, code)
-                yield from _drift(claim, case, imbalanced)
-
-
-def _formulas(claim: Claim, case: Case, imbalanced: bool) -> Any:
-    """The stated conserved value on the branch of the start."""
-    prefix = f"{case.code}: " if imbalanced else ""
-    signs = []
-    if case.code[2] == "F" and not imbalanced:
-        signs.append(f"mu_OV {'>' if case.values[mu_OV] > 0 else '<'} 0")
-    if case.code[0] == "F":
-        signs.append(f"mu_QK {'>' if case.values[mu_QK] > 0 else '<'} 0")
-    branch = ", ".join(signs)
-    x, y = (claim.stated[f"{prefix}{name} {branch}".strip()] for name in ("x", "y"))
-    return y - claim.stated[f"{prefix}slope [{case.label}]"] * x
+    for code in ("CAFO", "FAFO") if imbalanced else (claim.subject[1],):
+        for case in cases(rng, code, 1):
+            yield from _drift(claim, case, imbalanced)
 
 
 def _drift(claim: Claim, case: Case, imbalanced: bool) -> Iterator[Comparison]:
     c: Mapping[Circuit, Any] | None = {"OV": case.values[c_OV]} if imbalanced else None
     run = _states(case.model(imbalance=c), case)
-    value = _formulas(claim, case, imbalanced)
+    value = integral_formula(claim, case, imbalanced)
     points = [_values(case, o, q) for o, q in zip(run.mu_OV, run.mu_QK, strict=True)]
     along = np.array([evaluate(value, p) for p in points])
     slopes = max(abs(evaluate(value.diff(s), p)) for s in (mu_OV, mu_QK) for p in points)
@@ -122,6 +95,7 @@ def _drift(claim: Claim, case: Case, imbalanced: bool) -> Iterator[Comparison]:
     yield Comparison("y - slope x along the run", float(along[0]), float(along[worst]), bound, case.describe())
 
 
-def trajectory_comparisons(claim: Claim, rng: np.random.Generator, repeats: int = 1) -> Iterator[Comparison]:
-    """Compare a stated flow or first integral with integrated runs of the full model."""
-    yield from (_velocity if claim.subject[0] == "velocity" else _integral)(claim, rng, repeats)
+CHECKS: dict[str, Callable[[Claim, np.random.Generator], Iterator[Finding]]] = {
+    "velocity": _velocity,
+    "integral": _integral,
+}
