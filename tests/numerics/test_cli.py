@@ -417,10 +417,10 @@ WRONG_MASS = RIGHT.with_stated(alpha=m / (m + n))
 BALANCE = registry.find("balancedness").stated["conserved"]
 OPEN = Claim(
     "open",
-    "Decided by nobody",
-    "a hypothesis used in one direction only",
     {},
     lambda stated: [Obligation("balance", BALANCE, decisive=False)],
+    "Decided by nobody",
+    "a hypothesis used in one direction only",
 )
 
 
