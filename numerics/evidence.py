@@ -15,7 +15,7 @@ from typing import Any
 
 from numerics.checks.gather import KINDS, Evidence, all_evidence
 from theory.errors import GradlineError
-from theory.registry import Claim, Verdict, claims
+from theory.registry import Claim, Verdict, claims, find
 
 __all__ = ["KINDS", "ClaimResult", "ContradictionError", "Evidence", "Report", "verify"]
 
@@ -137,10 +137,12 @@ def verify_claim(claim: Claim, seed: int = 0) -> ClaimResult:
     return ClaimResult(claim, judge(claim, evidence), evidence, time.perf_counter() - begin)
 
 
-def verify(claims_: Sequence[Claim] | None = None, *, seed: int = 0, progress: Progress | None = None) -> Report:
+def verify(
+    claims_: Sequence[Claim | str] | Claim | str | None = None, *, seed: int = 0, progress: Progress | None = None
+) -> Report:
     """Verify claims: exact proof of every obligation, and comparison with the full model where it applies.
 
-    Parameters: ``claims_``, the claims, by default all of `theory.claims`; ``seed`` of the random cases;
+    Parameters: ``claims_``, claims or their ids, by default all of `theory.claims`; ``seed`` of the random cases;
     ``progress``, called with the number done, the number in all and the id at hand.
 
     Returns: a `Report`. Raises: `ContradictionError` when kinds of evidence disagree.
@@ -149,7 +151,11 @@ def verify(claims_: Sequence[Claim] | None = None, *, seed: int = 0, progress: P
     >>> verify([find("noise-correction")])["noise-correction"].verdict
     'proved'
     """
-    chosen = tuple(claims() if claims_ is None else claims_)
+    given = [claims_] if isinstance(claims_, str | Claim) else claims() if claims_ is None else claims_
+    chosen = tuple(find(c) if isinstance(c, str) else c for c in given)
+    for claim in chosen:
+        if not isinstance(claim, Claim):
+            raise TypeError(f"verify: {claim!r}: expected claims, or ids such as 'flow-collapsed'")
     results = []
     for done, claim in enumerate(chosen):
         if progress is not None:

@@ -6,6 +6,7 @@ Source: the time courses of arXiv 2608.06776.
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -122,6 +123,8 @@ def figure_bytes(figure: Figure, path: Path) -> bytes:
     """The figure as the content of a file, in the format of its extension; the same bytes each time."""
     import matplotlib
 
+    # fontTools reports the age of the embedded fonts on stderr
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
     kind = FORMATS[path.suffix.lower()]
     metadata: dict[str, Any] = {"CreationDate": None} if kind == "pdf" else {"Software": None}
     stream = io.BytesIO()

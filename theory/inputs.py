@@ -85,6 +85,14 @@ def _one_per_name(symbols: set[Symbol]) -> None:
             raise ValueError(f"two different symbols are named {name!r}; expected one (use the one of theory.symbols)")
 
 
+#: Assumptions of symbols that neither the sign proofs nor the choice of witnesses know.
+_NARROW = ("zero", "irrational", "transcendental", "even", "odd", "prime", "composite")
+
+
+def _kind(symbol: Symbol) -> str:
+    return next(kind for kind in _NARROW if getattr(symbol, f"is_{kind}"))
+
+
 def _check_node(node: Any) -> None:
     name = type(node).__name__
     if getattr(node, "is_Float", False):
@@ -97,6 +105,12 @@ def _check_node(node: Any) -> None:
         raise TypeError(f"{name} {node} in the expression; expected scalars (write the entries as symbols)")
     if isinstance(node, Symbol) and (node.is_extended_real is False or node.is_finite is False):
         raise ValueError(f"the symbol {node} is not real; real symbols expected")
+    if isinstance(node, Symbol) and any(getattr(node, f"is_{kind}") for kind in _NARROW):
+        raise ValueError(
+            f"the symbol {node} is assumed {_kind(node)}; expected real, rational, integer or sign assumptions"
+        )
+    if isinstance(node, Symbol) and node.assumptions0.get("complex") and node.is_real is None:
+        raise ValueError(f"the symbol {node} is complex; real symbols expected")
     if name in _REFUSED:
         raise GradlineError(f"{name} in the normal form of {node}: not supported; decide each branch by itself")
     if isinstance(node, Relational):

@@ -6,6 +6,7 @@ says which parts of a claim it covers without anyone listing them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from numerics.checks.comparison import Finding
 from numerics.checks.enclosure import enclosure_findings
 from theory.registry import Claim, Outcome, prove
+from theory.symbols import PARAMETERS
 
 __all__ = ["KINDS", "Evidence", "all_evidence"]
 
@@ -88,7 +90,17 @@ def symbolic_evidence(outcomes: tuple[Outcome, ...]) -> Evidence:
         names = ", ".join(o.obligation.name for o in outcomes if o.answer == "undecided") or "no obligation"
         return Evidence("symbolic", None, f"undecided: {names}", numbers)
     methods = ", ".join(dict.fromkeys(o.how for o in outcomes))
-    return Evidence("symbolic", True, f"{len(outcomes)} obligations by {methods}", numbers)
+    used = sorted({a for o in outcomes if o.decision is not None for a in o.decision.assumptions})
+    domain = [a for a in used if _is_a_restriction(a)]
+    where = f", where {', '.join(domain)}" if domain else ""
+    text = f"{len(outcomes)} obligations by {methods}{where}"
+    return Evidence("symbolic", True, text, numbers | {"assumptions_used": used})
+
+
+def _is_a_restriction(assumption: str) -> bool:
+    """Whether an assumption says more than the ranges of the parameters: it names a state or a symbol of the user."""
+    names = set(re.findall(r"[A-Za-z_]\w*", assumption)) - {"exp", "log", "sqrt", "Abs"}
+    return bool(names - {p.name for p in PARAMETERS})
 
 
 def summarize(kind: str, findings: Iterable[tuple[Finding, tuple[str, ...]]], what: str = "comparisons") -> Evidence:

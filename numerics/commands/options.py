@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from numerics.commands.values import choice, integer, rational
+from numerics.commands.values import choice, integer, rational, root
 
 if TYPE_CHECKING:
     from theory.model import AttentionModel
@@ -174,6 +174,8 @@ class ModelOptions:
                 raise ValueError(f"no value for {name}: give {given} a number")
             return _symbol(name)
         symbol = "" if numbers else f", or {name} for the symbol"
+        if field == "score_scale" and "sqrt" in text:
+            return root(given, text, f"a number such as 1/8 or 1/sqrt(50){symbol}")
         number = rational(given, text, f"a rational number such as 0.125 or 1/8{symbol}")
         if field == "score_scale" and number <= 0:
             raise ValueError(f"{given}={text}: expected a number above 0{symbol}")

@@ -7,12 +7,15 @@ import re
 from collections.abc import Collection
 from difflib import get_close_matches
 from fractions import Fraction
+from typing import Any
 
-__all__ = ["choice", "integer", "pairs", "positive", "rational", "real"]
+__all__ = ["choice", "integer", "pairs", "positive", "rational", "real", "root"]
 
 #: An integer, a decimal with a short exponent, or a fraction.
 _NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?)", re.ASCII | re.IGNORECASE)
 _LONGEST = 60
+#: sqrt(50), 2*sqrt(50) or 1/sqrt(50)
+_ROOT = re.compile(r"(?:(?P<factor>[^*()]+?)\s*(?P<operator>[*/])\s*)?sqrt\((?P<radicand>[^()]+)\)")
 
 
 def _refuse(option: str, text: str, wanted: str) -> ValueError:
@@ -37,6 +40,25 @@ def rational(option: str, text: str, wanted: str = "a number such as 0.125 or 1/
         return Fraction(stripped)
     except ZeroDivisionError:
         raise _refuse(option, text, wanted) from None
+
+
+def root(option: str, text: str, wanted: str) -> Any:
+    """Read ``sqrt(a)``, ``b*sqrt(a)`` or ``b/sqrt(a)`` exactly, ``a`` and ``b`` numbers above 0.
+
+    >>> root("--score-scale", "1/sqrt(50)", "a number")
+    sqrt(2)/10
+    """
+    from sympy import Rational, sqrt
+
+    match = _ROOT.fullmatch(text.strip())
+    if match is None:
+        raise _refuse(option, text, wanted)
+    factor = rational(option, match["factor"] or "1", wanted)
+    radicand = rational(option, match["radicand"], wanted)
+    if factor <= 0 or radicand <= 0:
+        raise _refuse(option, text, wanted)
+    value = sqrt(Rational(radicand))
+    return Rational(factor) / value if match["operator"] == "/" else Rational(factor) * value
 
 
 def integer(option: str, text: str, least: int, wanted: str | None = None) -> int:

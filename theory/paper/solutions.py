@@ -97,7 +97,9 @@ def _time_on_curve(stated: Stated) -> Iterator[Obligation]:
         slope = diff(curve, mu_QK) * flow.velocity[mu_QK] - flow.velocity[mu_OV]
         on_curve = slope.xreplace({mu_OV: curve})
         yield Obligation(f"the curve from the origin {key}", on_curve, assumptions=(Gt(mu_QK, 0),))
+        yield Obligation(f"the branch mu_OV > 0 {key}", curve, "> 0", (Gt(mu_QK, 0),))
         square = curve**2
+        yield Obligation(f"the curve starts at the origin {key}", square.xreplace({mu_QK: Integer(0)}))
         at_zero = diff(square, mu_QK).xreplace({mu_QK: Integer(0)})
         yield Obligation(f"mu_OV^2/mu_QK at the origin {key}", stated[f"limit {key}"] - at_zero)
         yield Obligation(f"which is positive, so mu_QK = s^2 is smooth {key}", at_zero, "> 0")
