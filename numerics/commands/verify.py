@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from numerics.commands.console import dump_json, progress_bar, show, write
+from numerics.commands.console import progress_bar, show, write
 from numerics.commands.values import integer
 from numerics.output import check_file, write_files
 
@@ -32,8 +32,18 @@ def verify(
         str | None,
         typer.Option("--json", metavar="FILE", help="Write the evidence as JSON; - for standard output."),
     ] = None,
+    recheck: Annotated[
+        str | None,
+        typer.Option("--recheck", metavar="FILE", help="Check a file of --json again, without deriving anything."),
+    ] = None,
 ) -> int:
     """Verify the claims of the theory. Exit code: 0 all well, 1 a claim is refuted, 3 something is undecided."""
+    if recheck is not None:
+        if claim or list_ or json is not None or seed != "0":
+            raise ValueError("--recheck takes everything from its file; expected no other option with it")
+        from numerics.commands.recheck import recheck_file
+
+        return recheck_file(recheck)
     number = integer("--seed", seed, 0)
     path = None if json in (None, "-") else check_file("--json", str(json), (".json",))
     if list_ and (json is not None or claim):
@@ -47,10 +57,14 @@ def verify(
     begin = time.perf_counter()
     with progress_bar("verifying") as update:
         report = gather(chosen, seed=number, progress=update)
+    if json is not None:
+        from numerics.certificates import certificate, dump
+
+        text = dump(certificate(report))
     if path is not None:
-        write_files({path: dump_json(report.to_dict()).encode()})
+        write_files({path: text.encode()})
     if json == "-":
-        write(dump_json(report.to_dict()))
+        write(text)
     else:
         _show_report(report, time.perf_counter() - begin)
     return report.exit_code
