@@ -57,7 +57,7 @@ def test_with_stated_changes_one_formula_and_no_claim() -> None:
 def test_relations_are_obligations_of_their_own() -> None:
     stated = {"equal": Eq((x + 1) ** 2, x**2 + 2 * x + 1), "above": exp(x) + 1 > 1, "wrong": Eq(2 * x, x)}
     assert [o.answer for o in prove(Claim("mine", stated))] == ["proved", "proved", "refuted"]
-    with pytest.raises(TypeError, match="is no SymPy relation; expected Eq"):
+    with pytest.raises(TypeError, match="expected a SymPy relation of the form Eq"):
         Claim("mine", x + 1)
 
 
