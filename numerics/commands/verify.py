@@ -32,6 +32,10 @@ def verify(
         str | None,
         typer.Option("--json", metavar="FILE", help="Write the evidence as JSON; - for standard output."),
     ] = None,
+    mutants: Annotated[
+        bool,
+        typer.Option("--mutants", help="Try wrong versions of the claims: each must be caught. Takes minutes."),
+    ] = False,
     recheck: Annotated[
         str | None,
         typer.Option("--recheck", metavar="FILE", help="Check a file of --json again, without deriving anything."),
@@ -39,19 +43,23 @@ def verify(
 ) -> int:
     """Verify the claims of the theory. Exit code: 0 all well, 1 a claim is refuted, 3 something is undecided."""
     if recheck is not None:
-        if claim or list_ or json is not None or seed != "0":
+        if claim or list_ or mutants or json is not None or seed != "0":
             raise ValueError("--recheck takes everything from its file; expected no other option with it")
         from numerics.commands.recheck import recheck_file
 
         return recheck_file(recheck)
     number = integer("--seed", seed, 0)
     path = None if json in (None, "-") else check_file("--json", str(json), (".json",))
-    if list_ and (json is not None or claim):
-        raise ValueError("--list lists all claims; expected no --claim and no --json with it")
+    if list_ and (json is not None or claim or mutants):
+        raise ValueError("--list lists all claims; expected no --claim, --mutants or --json with it")
     if list_:
         _show_list()
         return 0
     chosen = _chosen(claim)
+    if mutants:
+        from numerics.commands.mutants import run_mutants
+
+        return run_mutants(chosen, number, json)
     from numerics.evidence import verify as gather
 
     begin = time.perf_counter()

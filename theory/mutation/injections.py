@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
-from sympy import Abs, Integer, sqrt
+from sympy import Abs, Integer, cancel, factor, sqrt
 
 from theory import attention, factorization, flow
 from theory.paper import factors as paper_factors
@@ -67,7 +67,7 @@ def _metric(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _softmax(change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     def wrong(right: Any) -> Any:
-        return lambda mass, value: change(right(mass, value), mass)
+        return lambda mass, value: factor(cancel(change(right(mass, value), mass)))
 
     return wrong
 
@@ -143,11 +143,11 @@ INJECTIONS: tuple[Injection, ...] = (
         _metric(lambda s: Integer(1)),
     ),
     Injection(
-        "metric-root",
+        "metric-half",
         "metric",
-        "dL/dv over the root of the number of entries",
+        "half of the squared norm as metric: dL/dv over half the number of entries",
         _VELOCITY,
-        _metric(sqrt),
+        _metric(lambda s: s / 2),
     ),
     Injection(
         "softmax-own",

@@ -16,7 +16,7 @@ from theory.mutation.statements import Mutant, changed_obligations
 from theory.registry import Claim, Obligation, Outcome, decide
 from theory.symbols import mu_OV, mu_QK, t
 
-__all__ = ["Answer", "Judgement", "judge", "named_obligations"]
+__all__ = ["Answer", "Judgement", "judge", "judge_derived", "named_obligations"]
 
 Answer = Literal["refuted", "equivalent", "proved", "survivor"]
 Pairs = tuple[tuple[Obligation, Obligation | None], ...]
@@ -113,7 +113,8 @@ def judge(mutant: Mutant, original: Mapping[str, Obligation] | None = None) -> J
     if _equivalent(mutant):
         return Judgement(mutant, "equivalent", "the formulas have one normal form")
     if mutant.injection is not None:
-        return _with_injection(mutant)
+        with injected(mutant.injection):
+            return judge_derived(mutant)
     if original is None:
         original = named_obligations(mutant.claim)
     pairs = changed_obligations(mutant, original)
@@ -129,14 +130,16 @@ def named_obligations(claim: Claim) -> dict[str, Obligation]:
     return {o.name: o for o in claim.obligations(claim.stated)}
 
 
-def _with_injection(mutant: Mutant) -> Judgement:
-    """The claim confronted with a wrong derivation, derived once and thrown away."""
-    with injected(mutant.injection or ""):
-        try:
-            pairs = tuple((o, None) for o in mutant.obligations())
-        except GradlineError as error:
-            return Judgement(mutant, "refuted", f"the derivation refuses: {error}")
-        return _by_obligations(mutant, pairs)
+def judge_derived(mutant: Mutant) -> Judgement:
+    """Confront a mutant with what the derivation says now, inside of `injected` blocks.
+
+    Parameters: ``mutant``. Returns: a `Judgement`; a derivation that stops with an error refutes.
+    """
+    try:
+        pairs = tuple((o, None) for o in mutant.obligations())
+    except GradlineError as error:
+        return Judgement(mutant, "refuted", f"the derivation refuses: {error}")
+    return _by_obligations(mutant, pairs)
 
 
 def _by_obligations(mutant: Mutant, pairs: Pairs) -> Judgement:

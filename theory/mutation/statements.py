@@ -109,7 +109,9 @@ def _hypothesis_mutants(claim: Claim) -> Iterator[Mutant]:
             yield Mutant(claim, "hypothesis", "assumption reversed", text, hypothesis=(relation, _reversed(relation)))
         if isinstance(relation, Gt | Lt):
             other = Ne(*relation.args, evaluate=False)
-            yield Mutant(claim, "hypothesis", "assumption weakened", f"{relation} -> {other}", hypothesis=(relation, other))
+            yield Mutant(
+                claim, "hypothesis", "assumption weakened", f"{relation} -> {other}", hypothesis=(relation, other)
+            )
     if any(isinstance(o.value, Expr) and o.value.has(M) for o in obligations):
         yield Mutant(claim, "hypothesis", "assumption removed", "M >= 2 -> M >= 1", hypothesis=(M, _ONE_CLASS))
 
