@@ -71,10 +71,8 @@ def load(path: str | Path) -> dict[str, Any]:
     """
     try:
         return parse(_content(Path(path)))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}; expected a file written by gradline verify --json") from None
+        raise ValueError(f"{error.strerror}; expected a file written by gradline verify --json") from None
 
 
 def _content(path: Path) -> bytes:

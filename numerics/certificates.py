@@ -22,6 +22,7 @@ from numerics.commands.console import plain_data
 from numerics.evidence import ClaimResult, Evidence, Report
 from numerics.output import write_files
 from theory.errors import GradlineError
+from theory.reader import read
 from theory.registry import Claim, Outcome, prove
 from theory.serialize import write
 from theory.symbols import SYMBOLS
@@ -89,7 +90,7 @@ def versions() -> dict[str, str]:
 def formula_latex(formula: Any) -> str:
     """LaTeX of a stated formula: an expression, a relation or `Words`."""
     if not isinstance(formula, Words):
-        return str(sympy.latex(sympy.Integer(formula) if isinstance(formula, int) else formula, **_latex_options()))
+        return str(sympy.latex(formula, **_latex_options()))
     terms = []
     for word, coefficient in formula.terms.items():
         letters = " ".join(sympy.latex(sympy.Symbol(name)) + r"^{\top}" * t for name, t in word) or "I"
@@ -148,10 +149,10 @@ def evidence_entry(evidence: Evidence) -> dict[str, Any]:
 def _statement(claim: Claim) -> dict[str, Any]:
     """The formulas and the assumptions of a claim."""
     dummies = dict[Any, int]()
+    texts = {name: write(formula, dummies) for name, formula in claim.stated.items()}
     return {
         "statement": [
-            {"name": name, "srepr": write(formula, dummies), "latex": formula_latex(formula)}
-            for name, formula in claim.stated.items()
+            {"name": name, "srepr": text, "latex": formula_latex(read(text))} for name, text in texts.items()
         ],
         "assumptions": [
             {"text": a.text, "srepr": None if a.relation is None else write(a.relation, dummies)}

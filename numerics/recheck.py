@@ -192,7 +192,7 @@ def _outcome(owed: Entry, claim_id: str) -> Outcome:
     assumptions, hypotheses = tuple(owed["assumptions"]), tuple(owed["hypotheses"])
     try:
         found = _decided(owed["srepr"], owed["relation"], assumptions, owed["decisive"], hypotheses)
-    except (GradlineError, ValueError, TypeError, AttributeError) as error:
+    except (GradlineError, ValueError, TypeError, AttributeError, RecursionError) as error:
         return Outcome(Obligation(owed["name"], None), "undecided", f"it can't be decided: {error}")
     return replace(found, obligation=replace(found.obligation, name=owed["name"]))
 

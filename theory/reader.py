@@ -18,11 +18,12 @@ from typing import Any
 
 import sympy
 from sympy import Basic, Dummy, Expr, Integer, Rational, Symbol
+from sympy.core.facts import InconsistentAssumptions
 from sympy.core.relational import Relational
 
 from theory.blocks import Block, BlockMatrix
 from theory.orbits import IndexSet
-from theory.serialize import ASSUMPTIONS, CONSTANTS, FUNCTIONS, OPERATIONS, RELATIONS
+from theory.serialize import ASSUMPTIONS, CONSTANTS, DEEPEST, FUNCTIONS, MOST_DIGITS, OPERATIONS, RELATIONS
 from theory.words import Rule, Word, Words
 
 __all__ = ["read"]
@@ -30,9 +31,9 @@ __all__ = ["read"]
 _TOKEN = re.compile(
     r"[ \n]*(?:(?P<name>[A-Za-z_]\w*)|(?P<integer>-?[0-9]+)|(?P<text>'(?:[^'\\]|\\.)*')|(?P<mark>[(),=]))", re.ASCII
 )
-_DEEPEST = 150
-_MOST_DIGITS = 4000
 _LONGEST_SHOWN = 30
+_LONGEST_MESSAGE = 200
+_MARGIN = 8  # words and blocks put their expressions a few levels deeper
 
 
 def read(text: str) -> Any:
@@ -50,7 +51,7 @@ def read(text: str) -> Any:
     >>> read("Add(Integer(1), open('x'))")
     Traceback (most recent call last):
     ...
-    ValueError: position 16: unknown head 'open'; did you mean 'cot'?
+    ValueError: position 16: unknown head 'open'; expected one of srepr, such as Add, Symbol or exp
     """
     reader = _Reader(text)
     value = reader.value(0)
@@ -110,10 +111,12 @@ class _Reader:
         """A value."""
         token = self.next()
         at = self.at
-        if depth > _DEEPEST:
-            raise self.error(at, f"nested more than {_DEEPEST} deep")
+        if depth > DEEPEST + _MARGIN:
+            raise self.error(at, f"nested more than {DEEPEST} deep")
         kind, word = token or ("", "")
-        if kind == "integer" and len(word) <= _MOST_DIGITS:
+        if kind == "integer":
+            if len(word) > MOST_DIGITS + 1:
+                raise self.error(at, f"an integer of more than {MOST_DIGITS} digits")
             return int(word)
         if kind == "text":
             return self.name(at, word)
@@ -143,7 +146,7 @@ class _Reader:
         try:
             return build(head, tuple(parts), options)
         except (TypeError, ValueError, AttributeError) as error:
-            raise self.error(at, f"{head}: {error}") from None
+            raise self.error(at, f"{head}: {' '.join(str(error).split())[:_LONGEST_MESSAGE]}") from None
 
     def arguments(self, depth: int) -> tuple[list[Any], dict[str, Any]]:
         """Arguments up to the closing parenthesis."""
@@ -170,7 +173,8 @@ class _Reader:
 def _nearest(head: str) -> str:
     from difflib import get_close_matches
 
-    return f"; did you mean {get_close_matches(head, sorted(_BUILD), 1, 0.0)[0]!r}?"
+    near = get_close_matches(head, sorted(_BUILD), 1)
+    return f"; did you mean {near[0]!r}?" if near else "; expected one of srepr, such as Add, Symbol or exp"
 
 
 Parts = tuple[Any, ...]
@@ -213,6 +217,7 @@ def _operation(head: str, parts: Parts, options: Options) -> Any:
 def _function(head: str, parts: Parts, options: Options) -> Any:
     _plain(options)
     _all(parts, Expr, "expressions")
+    _expect(len(parts) > 0, "an argument")
     return _kept(FUNCTIONS[head](*parts, evaluate=False), parts)
 
 
@@ -248,15 +253,19 @@ def _symbol(head: str, parts: Parts, options: Options) -> Any:
         _expect(key in ASSUMPTIONS, f"no assumption {key!r}")
         _expect(isinstance(value, bool), f"True or False for {key}")
     if head == "Symbol":
-        _expect(number is None, "no dummy_index")
+        _expect("dummy_index" not in options, "no dummy_index")
         return _shared_symbol(parts[0], tuple(sorted(given.items())))
     _expect(type(number) is int and number > 0, "a dummy_index above 0")
+    _shared_symbol(parts[0], tuple(sorted(given.items())))  # refuses contradicting assumptions
     return Dummy(parts[0], dummy_index=number, **given)
 
 
 @lru_cache(maxsize=1024)
 def _shared_symbol(name: str, assumptions: tuple[tuple[str, bool], ...]) -> Any:
-    return Symbol(name, **dict(assumptions))
+    try:
+        return Symbol(name, **dict(assumptions))
+    except InconsistentAssumptions:
+        raise ValueError("expected assumptions that do not contradict each other") from None
 
 
 def _tuple(_: str, parts: Parts, options: Options) -> Any:
@@ -269,7 +278,7 @@ def _integral(_: str, parts: Parts, options: Options) -> Any:
     _plain(options)
     _expect(len(parts) > 1 and isinstance(parts[0], Expr), "an expression and its limits")
     _all(parts[1:], sympy.Tuple, "limits as Tuple")
-    _expect(all(isinstance(t.args[0], Symbol) and len(t.args) in (1, 3) for t in parts[1:] if t.args), "a variable")
+    _expect(all(len(t.args) in (1, 3) and isinstance(t.args[0], Symbol) for t in parts[1:]), "a variable in each limit")
     return _kept(sympy.Integral(*parts), parts)
 
 

@@ -20,7 +20,11 @@ from theory.errors import GradlineError
 from theory.orbits import IndexSet
 from theory.words import Rule, Word, Words
 
-__all__ = ["ASSUMPTIONS", "CONSTANTS", "FUNCTIONS", "OPERATIONS", "RELATIONS", "write"]
+__all__ = ["ASSUMPTIONS", "CONSTANTS", "DEEPEST", "FUNCTIONS", "MOST_DIGITS", "OPERATIONS", "RELATIONS", "write"]
+
+#: How deep a text may be nested, and how long a number in it may be.
+DEEPEST = 100
+MOST_DIGITS = 4000
 
 #: Sums, products and powers.
 OPERATIONS: Mapping[str, Any] = MappingProxyType({c.__name__: c for c in (sympy.Add, sympy.Mul, sympy.Pow)})
@@ -87,10 +91,14 @@ class _Writer:
 
     def __init__(self, dummies: dict[Symbol, int]) -> None:
         self.dummies = dummies
+        self.depth = 0
 
     def value(self, value: Any) -> str:
-        if isinstance(value, int) and not isinstance(value, bool):
-            return f"Integer({value})"
+        """Any value."""
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, int):
+            return f"Integer({_digits(value)})"
         for kind, form in _FORMS.items():
             if isinstance(value, kind):
                 return form(self, value)
@@ -103,7 +111,9 @@ class _Writer:
         if value in _NAMED:
             return _NAMED[value]
         if isinstance(value, Rational):
-            return f"Integer({value.p})" if value.q == 1 else f"Rational({value.p}, {value.q})"
+            return (
+                f"Integer({_digits(value.p)})" if value.q == 1 else f"Rational({_digits(value.p)}, {_digits(value.q)})"
+            )
         if type(value) in (Symbol, Dummy):
             return self.symbol(value)
         if type(value) not in _HEADS:
@@ -123,7 +133,12 @@ class _Writer:
 
     def call(self, head: str, parts: Iterable[Any]) -> str:
         """A head with its parts."""
-        return f"{head}({', '.join(self.value(part) for part in parts)})"
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise GradlineError(f"writing {head}(...): nested more than {DEEPEST} deep; name a part with a symbol")
+        text = f"{head}({', '.join(self.value(part) for part in parts)})"
+        self.depth -= 1
+        return text
 
     def word(self, word: Word) -> list[str]:
         """The letters of a word."""
@@ -155,6 +170,13 @@ _FORMS: dict[type, Callable[[_Writer, Any], str]] = {
     Rule: _Writer.rule,
     BlockMatrix: _Writer.blocks,
 }
+
+
+def _digits(number: Any) -> str:
+    """An integer in decimal."""
+    if abs(int(number)) >= 10**MOST_DIGITS:
+        raise GradlineError(f"writing an integer of more than {MOST_DIGITS} digits; write it as a power")
+    return str(number)
 
 
 def _quoted(name: str) -> str:

@@ -27,12 +27,13 @@ def recheck_file(name: str) -> int:
     from numerics.recheck import recheck
 
     begin = time.perf_counter()
-    document = parse(sys.stdin.buffer.read()) if name == "-" else load(name)
-    with progress_bar("checking again") as update:
-        try:
+    shown = "standard input" if name == "-" else name
+    try:
+        document = parse(sys.stdin.buffer.read()) if name == "-" else load(name)
+        with progress_bar("checking again") as update:
             found = recheck(document, update)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"--recheck={shown}: {error}") from None
     _show(found, time.perf_counter() - begin)
     return found.exit_code
 
