@@ -21,7 +21,7 @@ from sympy import Integer
 
 from theory.errors import GradlineError
 from theory.mutation.injections import INJECTIONS, injected
-from theory.mutation.judging import Answer, Judgement, judge, judge_derived, named_obligations
+from theory.mutation.judging import Answer, Judgement, judge, judge_derived, named_obligations, touches
 from theory.mutation.statements import derivation_mutants, mutants
 from theory.registry import Claim, claims, find
 
@@ -124,13 +124,14 @@ def statement_results(claim: Claim, seed: int = 0, count: int | None = COUNT) ->
 
 
 def _derivation_results(claims_: Sequence[Claim], name: str) -> dict[str, tuple[MutantResult, float]]:
-    """Confront qualitative claims with one wrong derivation."""
+    """Confront qualitative claims with one wrong derivation, those that see a difference."""
+    right = {claim.id: named_obligations(claim) for claim in claims_}
     found = {}
     with injected(name):
         for claim in claims_:
             begin = time.perf_counter()
             for mutant in derivation_mutants(claim):
-                if mutant.injection == name:
+                if mutant.injection == name and touches(mutant, right[claim.id]):
                     found[claim.id] = _result(judge_derived(mutant)), time.perf_counter() - begin
     return found
 
@@ -142,7 +143,7 @@ def _derived_claims(witness: str) -> Iterator[Claim]:
     """What the derivation says now, as claims that the full model can be compared with."""
     from theory.factorization import product_flow
     from theory.flow import derive
-    from theory.paper import factors as paper_factors
+    from theory import flow
     from theory.paper.factors import c, eta, mu, sigma
     from theory.paper.settings import SETTINGS, has_line, model
 
@@ -157,10 +158,14 @@ def _derived_claims(witness: str) -> Iterator[Claim]:
     elif witness == "factor":
         direction: Any = SimpleNamespace(sigma=sigma)
         for kind, imbalance in (("balanced", Integer(0)), ("imbalanced", c)):
-            factor = paper_factors.rescaling(direction, mu, imbalance).factor
-            yield Claim(f"derived factor, {kind}", {"factor": factor}, nothing, text="derived", subject=("factor", kind))
+            factor = flow.rescaling(direction, mu, imbalance).factor
+            yield Claim(
+                f"derived factor, {kind}", {"factor": factor}, nothing, text="derived", subject=("factor", kind)
+            )
     else:
-        yield Claim("derived product flow", {"dW/dt": product_flow(eta)}, nothing, text="derived", subject=("words", "W"))
+        yield Claim(
+            "derived product flow", {"dW/dt": product_flow(eta)}, nothing, text="derived", subject=("words", "W")
+        )
 
 
 def _witness(witness: str, seed: int) -> tuple[bool, str]:

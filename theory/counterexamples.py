@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from flint import ctx
 from sympy import Basic, Dummy, Expr, Integer, Rational, Symbol
 
 from theory.balls import enclose
@@ -70,9 +71,13 @@ class Counterexample:
     derived: Side
     snippet: str
 
+    @property
+    def where(self) -> str:
+        """The point in words."""
+        return ", ".join(f"{k}={_rows(v)}" for k, v in self.point.items())
+
     def __str__(self) -> str:
-        where = ", ".join(f"{k} = {v if isinstance(v, Basic) else _rows(v)}" for k, v in self.point.items())
-        return f"{self.obligation}: {self.stated}, {self.derived}{f' at {where}' if where else ''}"
+        return f"{self.obligation}: {self.stated}, {self.derived}{f' at {self.where}' if self.where else ''}"
 
 
 def _rows(value: Any) -> str:
@@ -137,6 +142,11 @@ def _value(expr: Expr, point: Point) -> Any:
     return ball
 
 
+def _bounds(ball: Any) -> tuple[str, str]:
+    with ctx.workprec(_BITS):
+        return decimal_bounds(ball)
+
+
 def _wide_points(symbols: Sequence[Symbol], given: Sequence[SignCondition]) -> Iterator[Point]:
     """Small points first, then points with one large or small coordinate."""
     found = list(points(symbols, given, _POINTS))
@@ -151,7 +161,7 @@ def _wide_points(symbols: Sequence[Symbol], given: Sequence[SignCondition]) -> I
 
 def _decision(expr: Expr, point: Point, ball: Any, given: Sequence[SignCondition], what: str) -> Decision:
     witness = MappingProxyType({s: point[s] for s in sorted(point, key=lambda s: str(s.name))})
-    low, high = decimal_bounds(ball)
+    low, high = _bounds(ball)
     where = ", ".join(f"{s} = {v}" for s, v in witness.items()) or "no symbols"
     texts = tuple(f"{c.expr} {c.relation} 0" for c in given)
     return Decision("different", f"{what} at {where} is in [{low}, {high}]", witness, (low, high), texts)
@@ -225,17 +235,18 @@ def lost_value(original: Expr, changed: Expr, assumptions: Iterable[Basic] = ())
 # ---- both sides --------------------------------------------------------------------------------------------
 
 
-def counterexample(claim: Claim, outcome: Outcome) -> Counterexample | None:
+def counterexample(claim: Claim | None, outcome: Outcome) -> Counterexample | None:
     """The counterexample of a refuted obligation, as simple as it gets.
 
-    Parameters: ``claim``, a claim; ``outcome``, one of its refuted obligations, as `theory.registry.prove` gives it.
+    Parameters: ``claim``, a claim (None: only what is left of the obligation is shown, beside 0); ``outcome``,
+    one of its refuted obligations, as `theory.registry.prove` gives it.
     Returns: a `Counterexample`; None if the obligation was refuted without a point.
 
     >>> from theory.registry import find, prove
     >>> from theory.symbols import M, b
     >>> wrong = find("noise-correction").with_stated(per_class=1 + b)
     >>> print(counterexample(wrong, next(o for o in prove(wrong) if o.answer == "refuted")))
-    d mu_QK/dt, finite over infinite N [per_class]: stated 3, derived 2 at N = 2, b = 2
+    d mu_QK/dt, finite over infinite N [per_class]: stated 2, derived 1.5 at N=2, b=1
     """
     obligation = outcome.obligation
     if isinstance(obligation.value, Words):
@@ -246,10 +257,10 @@ def counterexample(claim: Claim, outcome: Outcome) -> Counterexample | None:
     return _of_scalar(claim, outcome, obligation.value, _sides(claim, outcome))
 
 
-def _sides(claim: Claim, outcome: Outcome) -> tuple[Expr, Expr] | None:
+def _sides(claim: Claim | None, outcome: Outcome) -> tuple[Expr, Expr] | None:
     """Stated and derived, where the obligation is their difference: the stated formula put in as a symbol shows it."""
     value, name = outcome.obligation.value, outcome.obligation.name
-    for key, formula in claim.stated.items():
+    for key, formula in claim.stated.items() if claim is not None else ():
         if hasattr(formula, "gts"):
             if key == name:
                 return formula.gts, formula.lts
@@ -267,7 +278,9 @@ def _sides(claim: Claim, outcome: Outcome) -> tuple[Expr, Expr] | None:
     return None
 
 
-def _same_obligation(claim: Claim, key: str, formula: Any, name: str) -> Any:
+def _same_obligation(claim: Claim | None, key: str, formula: Any, name: str) -> Any:
+    if claim is None:
+        return None
     try:
         for obligation in claim.with_stated(**{key: formula}).obligations({**claim.stated, key: formula}):
             if obligation.name == name:
@@ -277,7 +290,9 @@ def _same_obligation(claim: Claim, key: str, formula: Any, name: str) -> Any:
     return None
 
 
-def _of_scalar(claim: Claim, outcome: Outcome, value: Expr, sides: tuple[Expr, Expr] | None) -> Counterexample | None:
+def _of_scalar(
+    claim: Claim | None, outcome: Outcome, value: Expr, sides: tuple[Expr, Expr] | None
+) -> Counterexample | None:
     given = conditions(outcome.obligation.assumptions)
     above = outcome.obligation.relation == "> 0"
 
@@ -304,24 +319,22 @@ def _of_scalar(claim: Claim, outcome: Outcome, value: Expr, sides: tuple[Expr, E
 
 
 def _side(what: str, expr: Expr, point: Point) -> Side:
-    low, high = decimal_bounds(_value(expr, point))
+    low, high = _bounds(_value(expr, point))
     return Side(what, str(expr), low, high)
 
 
-def _of_words(claim: Claim, outcome: Outcome) -> Counterexample | None:
+def _of_words(claim: Claim | None, outcome: Outcome) -> Counterexample | None:
     value, name = outcome.obligation.value, outcome.obligation.name
-    found = find_instance(value, outcome.obligation.hypotheses)
-    if found is None:
-        return None
     stated, derived = Words.of({}), value
-    for key, formula in claim.stated.items():
+    for key, formula in claim.stated.items() if claim is not None else ():
         if isinstance(formula, Words):
             other = _same_obligation(claim, key, matrix("stated"), name)
             if isinstance(other, Words) and "stated" not in letters(matrix("stated") - other):
                 derived = matrix("stated") - other
                 stated = value + derived
                 break
-    return _word_sides(name, stated, derived, found)
+    found = find_instance(value, outcome.obligation.hypotheses, (stated, derived))
+    return None if found is None else _word_sides(name, stated, derived, found)
 
 
 def _word_sides(name: str, stated: Words, derived: Words, found: Instance) -> Counterexample:

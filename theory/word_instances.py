@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, product
 from random import Random
 from typing import Any
 
@@ -59,10 +60,11 @@ def _satisfies(instance: Instance, rules: Sequence[Rule]) -> bool:
     return all(evaluate(Words.of({r.word: Integer(1)}) - r.image, instance).is_zero_matrix for r in rules)
 
 
-def find_instance(words: Words, rules: Sequence[Rule] = ()) -> Instance | None:
+def find_instance(words: Words, rules: Sequence[Rule] = (), others: Sequence[Words] = ()) -> Instance | None:
     """Search matrices for which an expression is not zero although every hypothesis holds.
 
-    Parameters: ``words``, an expression; ``rules``, the hypotheses, each ``word = image``.
+    Parameters: ``words``, an expression; ``rules``, the hypotheses, each ``word = image``; ``others``, expressions
+    whose letters and symbols need values too.
     Returns: an `Instance` of the smallest size found, or None. Both facts are checked in exact arithmetic.
 
     >>> from theory.factorization import BALANCED
@@ -72,14 +74,16 @@ def find_instance(words: Words, rules: Sequence[Rule] = ()) -> Instance | None:
     >>> found.matrices["U"].T * found.matrices["U"] == found.matrices["V"].T * found.matrices["V"]
     True
     """
-    needed = letters(words).union(*(letters(r.image) | {name for name, _ in r.word} for r in rules))
-    symbols = set().union(*(c.free_symbols for c in words.terms.values()))
-    scalars = {s: Rational(v) for s, v in zip(sorted(symbols, key=lambda s: s.name), (1, 2, 3, 5, 7, 11), strict=False)}
-    for size in _SIZES:
+    shown = letters(words).union(*(letters(w) for w in others))
+    needed = shown.union(*(letters(r.image) | {name for name, _ in r.word} for r in rules))
+    symbols = set().union(*(c.free_symbols for w in (words, *others) for c in w.terms.values()))
+    ordered = sorted(symbols, key=lambda s: str(s.name))
+    for size, shift in product(_SIZES, (0, 1)):
+        scalars = {s: Integer(v) for s, v in zip(ordered, count(1 + shift), strict=False)}
         for matrices in _worlds(sorted(needed), size):
             found = Instance(matrices, scalars)
             if not evaluate(words, found).is_zero_matrix and _satisfies(found, rules):
-                return Instance({name: matrices[name] for name in sorted(letters(words))}, scalars)
+                return Instance({name: matrices[name] for name in sorted(shown)}, scalars)
     return None
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from numerics.checks.comparison import Finding
 from numerics.checks.enclosure import enclosure_findings
+from theory.counterexamples import counterexample
 from theory.registry import Claim, Outcome, prove
 from theory.symbols import PARAMETERS
 
@@ -71,12 +72,15 @@ class _Noted(Mapping[str, Any]):
 
 
 def _counterexample(outcome: Outcome) -> str:
-    decision = outcome.decision
-    if decision is None or not decision.witness:
+    """The simplest point at which an obligation fails, and what is left of it there."""
+    found = counterexample(None, outcome)
+    if found is None:
         return f"{outcome.obligation.name}: {outcome.how}"
-    point = ", ".join(f"{s}={v}" for s, v in decision.witness.items())
-    low, high = decision.enclosure or ("?", "?")
-    return f"{outcome.obligation.name}: stated minus derived is in [{low}, {high}] at {point}"
+    low, high = found.derived.low, found.derived.high
+    value = f"in [{low}, {high}]" if low != high else low
+    where = f" at {found.where}" if found.where else ""
+    what = "must be positive and" if outcome.obligation.relation == "> 0" else "stated minus derived"
+    return f"{found.obligation}: {what} is {value}{where}"
 
 
 def symbolic_evidence(outcomes: tuple[Outcome, ...]) -> Evidence:

@@ -100,6 +100,17 @@ def _show_list() -> None:
     show(table)
 
 
+def _show_counterexample(claim: Claim) -> None:
+    """Both sides at the simplest point, and code that shows it."""
+    from theory.counterexamples import counterexample
+    from theory.registry import prove
+
+    refuted = next((o for o in prove(claim) if o.answer == "refuted"), None)
+    found = counterexample(claim, refuted) if refuted is not None else None
+    if found is not None:
+        show(str(found), found.snippet)
+
+
 def _show_report(report: Report, seconds: float) -> None:
     from rich.text import Text
 
@@ -113,6 +124,8 @@ def _show_report(report: Report, seconds: float) -> None:
         for evidence in result.evidence:
             if result.verdict == "refuted" and evidence.supports is False:
                 show(f"refuted {result.claim.id}, {evidence.kind}: {evidence.detail}")
+        if result.verdict == "refuted":
+            _show_counterexample(result.claim)
     counts = Counter[str](r.verdict for r in report.results)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _STYLES if counts[verdict])
     show(f"{len(report.results)} claims: {said}; seed {report.seed}; {seconds:.1f} s")

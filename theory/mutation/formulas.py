@@ -11,7 +11,7 @@ from sympy.functions.special.error_functions import Ei
 
 from theory.symbols import K, M, N, alpha, b, c_OV, c_QK, eta_OV, eta_QK, m, mu_OV, mu_QK, n
 
-__all__ = ["Change", "formula_changes"]
+__all__ = ["Change", "formula_changes", "places", "rebuilt"]
 
 _SWAPS: dict[Symbol, tuple[Symbol, ...]] = {
     m: (n,),
@@ -114,19 +114,19 @@ def _local(node: Any, symbols: tuple[Symbol, ...]) -> Iterator[tuple[str, Any]]:
         yield "function swapped", other(node.args[0])
 
 
-def _places(node: Any, path: tuple[int, ...] = (), parent: Any = None) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
+def places(node: Any, path: tuple[int, ...] = (), parent: Any = None) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
     """Every place of an expression with the smallest sum, product or function that holds it."""
     yield path, node, parent
     for i, arg in enumerate(node.args):
         if not (isinstance(node, Pow) and i == 1 and arg.is_Rational):
-            yield from _places(arg, (*path, i), node)
+            yield from places(arg, (*path, i), node)
 
 
-def _rebuilt(expr: Any, path: tuple[int, ...], new: Any) -> Any:
+def rebuilt(expr: Any, path: tuple[int, ...], new: Any) -> Any:
     if not path:
         return new
     args = list(expr.args)
-    args[path[0]] = _rebuilt(args[path[0]], path[1:], new)
+    args[path[0]] = rebuilt(args[path[0]], path[1:], new)
     return expr.func(*args)
 
 
@@ -154,17 +154,17 @@ def formula_changes(formula: Expr) -> Iterator[Change]:
     an infinity) is left out.
 
     >>> [c.description for c in formula_changes(M - 1)][-3:]
-    ['-1 -> 0 in M - 1', '-1 -> -2 in M - 1', '-1 -> 1 in M - 1']
+    ['M -> b in M - 1', 'M -> K in M - 1', 'M -> M**2 in M - 1']
     """
     seen = {formula}
     symbols = tuple(sorted(formula.free_symbols, key=lambda s: str(s.name)))
     for kind, text, new in _whole(formula):
         if _fresh(new, seen):
             yield Change(kind, text, new)
-    for path, node, parent in _places(formula):
+    for path, node, parent in places(formula):
         where = "" if parent is None else f" in {_short(parent)}"
         for kind, new in _local(node, symbols):
-            changed = _rebuilt(formula, path, new)
+            changed = rebuilt(formula, path, new)
             if _fresh(changed, seen):
                 yield Change(kind, f"{_short(node)} -> {_short(new)}{where}", changed)
 

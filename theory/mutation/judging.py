@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sympy import Expr, Integer, nan, zoo
+from sympy import Dummy, Expr, Integer, nan, zoo
 
 from theory.counterexamples import Counterexample, counterexample, lost_value
 from theory.errors import GradlineError
@@ -16,7 +16,7 @@ from theory.mutation.statements import Mutant, changed_obligations
 from theory.registry import Claim, Obligation, Outcome, decide
 from theory.symbols import mu_OV, mu_QK, t
 
-__all__ = ["Answer", "Judgement", "judge", "judge_derived", "named_obligations"]
+__all__ = ["Answer", "Judgement", "judge", "judge_derived", "named_obligations", "touches"]
 
 Answer = Literal["refuted", "equivalent", "proved", "survivor"]
 Pairs = tuple[tuple[Obligation, Obligation | None], ...]
@@ -107,8 +107,8 @@ def judge(mutant: Mutant, original: Mapping[str, Obligation] | None = None) -> J
 
     >>> from theory.mutation.statements import mutants
     >>> from theory.registry import find
-    >>> {judge(m).answer for m in mutants(find("noise-correction"), count=5)}
-    {'refuted'}
+    >>> [judge(m).answer for m in mutants(find("attention-sensitivity"), count=3)]
+    ['refuted', 'refuted', 'refuted', 'proved']
     """
     if _equivalent(mutant):
         return Judgement(mutant, "equivalent", "the formulas have one normal form")
@@ -128,6 +128,21 @@ def judge(mutant: Mutant, original: Mapping[str, Obligation] | None = None) -> J
 def named_obligations(claim: Claim) -> dict[str, Obligation]:
     """The obligations of a claim by name."""
     return {o.name: o for o in claim.obligations(claim.stated)}
+
+
+def touches(mutant: Mutant, original: Mapping[str, Obligation]) -> bool:
+    """Whether the obligations of a mutant differ from the original ones inside of `injected` blocks.
+
+    Parameters: ``mutant``; ``original``, the obligations of the right derivation by name. Returns: True also where the
+    derivation stops with an error; auxiliary obligations in dummies of their own don't count.
+    """
+    try:
+        found = named_obligations(mutant.claim)
+    except GradlineError:
+        return True
+    return any(
+        o != original.get(name) and not (isinstance(o.value, Expr) and o.value.has(Dummy)) for name, o in found.items()
+    )
 
 
 def judge_derived(mutant: Mutant) -> Judgement:

@@ -151,8 +151,8 @@ def mutants(claim: Claim, seed: int = 0, count: int | None = 40) -> tuple[Mutant
     Returns: different mutants, the same ones for the same seed.
 
     >>> from theory.registry import find
-    >>> [m.description for m in mutants(find("noise-correction"), count=3)]
-    ['1 -> 0 in 1 + b/N', 'M -> -M in M*b', 'N -> N**2 in 1/N']
+    >>> [m.description for m in mutants(find("noise-correction"), count=2)]
+    ['M*b/N + 1 -> M*b/(2*N) + 1', 'b/N -> 1/(N*b) in 1 + b/N', 'M >= 2 -> M >= 1']
     """
     found = list(_statement_mutants(claim))
     if count is not None:

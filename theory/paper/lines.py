@@ -75,7 +75,7 @@ def _shift_conservation(stated: Stated) -> Iterator[Obligation]:
     no_row_sums = Rule((("G", False), ("1", False)), Words.of({}))
     velocity = factor_velocity()
     for name, rules in (
-        ("ones U of OV", (no_column_sums,)),
+        ("ones U of OV", (no_column_sums, _transposed(no_column_sums))),
         ("V ones of QK", (no_row_sums, _transposed(no_row_sums))),
     ):
         drift = rewrite(stated[name].derivative(velocity), rules)
