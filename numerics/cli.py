@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -116,6 +117,21 @@ def _complain(message: str) -> None:
             sys.stderr.flush()
 
 
+#: Names of the Python interface in messages of the library, as the command line spells them.
+_NAMES = re.compile(
+    r"\b(until_loss|until_time|width_(?:qk|ov)|imbalance_(?:qk|ov)|score_scale|query_kind|max_steps|rtol)\b"
+)
+
+
+def _as_options(message: str) -> str:
+    """Name options where a message of the library names arguments.
+
+    >>> _as_options("until_loss=5.0: expected a loss below 1.1; raise until_time")
+    '--until-loss=5.0: expected a loss below 1.1; raise --until-time'
+    """
+    return _NAMES.sub(lambda found: "--" + found[0].replace("_", "-"), message)
+
+
 def _mute_stdout() -> None:
     """Send what is left in the buffer of standard output nowhere, so that the interpreter's last flush can't fail."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -136,7 +152,7 @@ def run(args: Sequence[str]) -> int:
     except _USAGE_ERRORS as error:
         _complain(_usage_message(error))
     except (GradlineError, ValueError, TypeError, OverflowError) as error:
-        _complain(str(error))
+        _complain(_as_options(str(error)))
         return _gradline_code(error)
     except (_StopError, BrokenPipeError, SystemExit) as error:  # Typer and rich exit where a pipe is closed
         _mute_stdout()

@@ -87,7 +87,7 @@ WRONG: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
         (*SMALL, "--gamma", "0.125"),
         ("--score-scale=__import__('os').getcwd()", "rational number such as 0.125 or 1/8"),
     ),
-    "width below rank": ((*FAFO, "--width-ov", "1"), (*FAFO, "--width-ov", "2"), ("width_ov=1", "rank", "2")),
+    "width below rank": ((*FAFO, "--width-ov", "1"), (*FAFO, "--width-ov", "2"), ("--width-ov=1", "rank", "2")),
     "width of a collapsed circuit": (
         (*SMALL, "--width-qk", "3"),
         (*FAFO, "--width-qk", "3"),
@@ -128,15 +128,15 @@ WRONG: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "target above the initial loss": (
         (*SMALL, "--until-loss", "2"),
         (*SMALL, "--until-loss", "1.09"),
-        ("until_loss=2.0", "below the initial one", "1.098"),
+        ("--until-loss=2.0", "below the initial one", "1.098"),
     ),
     "time limit before target": (
         (*SMALL, "--until-time", "0.01"),
         (*SMALL, "--until-time", "1e3"),
-        ("t=0.01", "loss reached is 1.0", "until_time"),
+        ("t=0.01", "loss reached is 1.0", "--until-time"),
     ),
     "unknown time": ((*SMALL, "--time", "taw"), (*SMALL, "--time", "tau"), ("--time=taw", "did you mean tau")),
-    "tolerance": ((*SMALL, "--rtol", "1e-20"), (*SMALL, "--rtol", "1e-8"), ("rtol=1e-20", "from 1e-11")),
+    "tolerance": ((*SMALL, "--rtol", "1e-20"), (*SMALL, "--rtol", "1e-8"), ("--rtol=1e-20", "from 1e-11")),
     "unknown model": ((*SMALL, "--model", "CACA"), (*SMALL, "--model", "caco"), ("--model=CACA", "CACO")),
     "unknown form": ((*SMALL, "--qk", "colapsed"), (*SMALL, "--qk", "collapsed"), ("did you mean collapsed",)),
     "form twice": (
