@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numerics.integrate import simulate as simulate
     from numerics.kernels import compile_kernel as compile_kernel
     from numerics.matrix_model import MatrixModel as MatrixModel
+    from numerics.stopping import stopping_state as stopping_state
     from numerics.trajectory import Trajectory as Trajectory
 
 _HOME = {
@@ -22,6 +23,7 @@ _HOME = {
     "simulate": "integrate",
     "Trajectory": "trajectory",
     "MatrixModel": "matrix_model",
+    "stopping_state": "stopping",
     "verify": "evidence",
     "Report": "evidence",
 }
