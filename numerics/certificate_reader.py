@@ -189,8 +189,8 @@ def _expect(fits: bool, place: str, wanted: str, value: Any) -> None:
 
 
 def _check_names(document: Mapping[str, Any]) -> None:
-    """Ids of claims, formulas of a claim and kinds of evidence are given once each."""
-    lists = [("claims", [c["id"] for c in document["claims"]])]
+    """Formulas of a claim and kinds of evidence are given once each."""
+    lists: list[tuple[str, list[str]]] = []
     for claim in document["claims"]:
         lists.append((f"statement of {claim['id']}", [f["name"] for f in claim["statement"]]))
         lists.append((f"evidence of {claim['id']}", [e["kind"] for e in claim["evidence"]]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -185,7 +185,7 @@ def certificate(report: Report) -> dict[str, Any]:
 
     Parameters: ``report``, from `numerics.verify`.
     Returns: a dictionary with the keys of ``docs/evidence.md``.
-    Raises: `GradlineError` for a formula that can't be written, ``ValueError`` for two claims of one id.
+    Raises: `GradlineError` for a formula that can't be written.
 
     >>> from numerics import verify
     >>> from theory.registry import find
@@ -193,8 +193,6 @@ def certificate(report: Report) -> dict[str, Any]:
     >>> found["claims"][0]["verdict"], found["sha256"] == content_hash(found)
     ('proved', True)
     """
-    ids = [result.claim.id for result in report.results]
-    _refuse_twins(ids)
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -207,15 +205,9 @@ def certificate(report: Report) -> dict[str, Any]:
         "versions": found | {"sha256": canonical_hash(found)},
         "times": {
             "written": datetime.now(UTC).isoformat(timespec="seconds"),
-            "seconds": {result.claim.id: round(result.seconds, 3) for result in report.results},
+            "seconds": [round(result.seconds, 3) for result in report.results],
         },
     }
-
-
-def _refuse_twins(ids: Sequence[str]) -> None:
-    for name in ids:
-        if ids.count(name) > 1:
-            raise ValueError(f"two claims with the id {name!r}; expected different ids in one certificate")
 
 
 def dump(document: Mapping[str, Any]) -> str:

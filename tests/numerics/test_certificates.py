@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import doctest
 import json
 import os
 import random
@@ -240,8 +241,6 @@ def test_claims_of_users_in_the_api(tmp_path: Path) -> None:
     document = load(tmp_path / "mine.json")
     assert [c["obligations_from"] for c in document["claims"]] == ["statement", "statement"]
     assert recheck(document).exit_code == 0
-    with pytest.raises(ValueError, match="two claims with the id 'square'"):
-        certificate(verify([SQUARE, SQUARE]))
     unknown = Claim("unknown", {}, lambda _: [Obligation("f", Function("f", real=True)(x))])
     with pytest.raises(GradlineError, match=r"certificate of unknown: writing f\(x\)"):
         certificate(verify([unknown]))
@@ -443,7 +442,10 @@ BROKEN: dict[str, tuple[Callable[[Document], bytes], str]] = {
     "version of another type": (with_entry("version", 1.0), "certificate of version 1.0; expected 1"),
     "claims as object": (with_entry("claims", {}), "claims: expected a list, found {}"),
     "claim as text": (with_entry("claims", ["balancedness"]), "claims[0]: expected an object"),
-    "a claim twice": (lambda d: dump(d | {"claims": d["claims"][:1] * 2}).encode(), "is given twice"),
+    "a formula twice": (
+        lambda d: dump(d | {"claims": [d["claims"][0] | {"statement": d["claims"][0]["statement"] * 2}]}).encode(),
+        "statement of attention-limit: '1 - alpha [shared, N]' is given twice",
+    ),
 }
 
 
@@ -521,6 +523,12 @@ def test_an_error_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch:
     assert recheck(load(path)).exit_code == 0
 
 
+def test_two_claims_of_one_id_are_checked_each_for_itself() -> None:
+    found = recheck(certificate(verify([SOME[3], SOME[3].with_stated(alpha=m / (m + n))])))
+    assert [bool(r.problems) for r in found.results] == [False, True]
+    assert "the formula is not that of the claim attention-mass" in problems(found)[0]
+
+
 def test_undecided_stays_undecided() -> None:
     conserved = find("balancedness").stated["conserved"]
     unclear = Claim("unclear", {}, lambda _: [Obligation("balance", conserved, decisive=False)])
@@ -535,3 +543,22 @@ def test_assumptions_in_words_only() -> None:
     document = certificate(verify([told]))
     assert document["claims"][0]["assumptions"] == [{"text": "said in words", "srepr": None}]
     assert recheck(document).exit_code == 0
+
+
+DOCS = ROOT / "docs" / "evidence.md"
+
+
+def test_the_examples_of_the_documentation_run(tmp_path: Path) -> None:
+    found = doctest.testfile(str(DOCS), module_relative=False, encoding="utf-8")
+    assert (found.failed, found.attempted > 10) == (0, True)
+    wrong = tmp_path / "evidence.md"
+    wrong.write_text(DOCS.read_text().replace("\n1/M\n", "\n1/N\n"))
+    assert doctest.testfile(str(wrong), module_relative=False, encoding="utf-8", verbose=False).failed == 1
+
+
+def test_the_documentation_names_every_field(whole: Document) -> None:
+    text = DOCS.read_text()
+    claim = claim_of(whole, "wrong")
+    for entry in (whole, claim, claim["statement"][0], claim["obligations"][0], claim["evidence"][0]):
+        assert [key for key in entry if f"`{key}`" not in text] == []
+    assert "`seal`" not in text
