@@ -141,9 +141,8 @@ def _derivation_results(claims_: Sequence[Claim], name: str) -> dict[str, tuple[
 
 def _derived_claims(witness: str) -> Iterator[Claim]:
     """What the derivation says now, as claims that the full model can be compared with."""
-    from theory.factorization import product_flow
+    from theory import factorization
     from theory.flow import derive
-    from theory import flow
     from theory.paper.factors import c, eta, mu, sigma
     from theory.paper.settings import SETTINGS, has_line, model
 
@@ -158,13 +157,17 @@ def _derived_claims(witness: str) -> Iterator[Claim]:
     elif witness == "factor":
         direction: Any = SimpleNamespace(sigma=sigma)
         for kind, imbalance in (("balanced", Integer(0)), ("imbalanced", c)):
-            factor = flow.rescaling(direction, mu, imbalance).factor
+            factor = factorization.rescaling(direction, mu, imbalance).factor
             yield Claim(
                 f"derived factor, {kind}", {"factor": factor}, nothing, text="derived", subject=("factor", kind)
             )
     else:
         yield Claim(
-            "derived product flow", {"dW/dt": product_flow(eta)}, nothing, text="derived", subject=("words", "W")
+            "derived product flow",
+            {"dW/dt": factorization.product_flow(eta)},
+            nothing,
+            text="derived",
+            subject=("words", "W"),
         )
 
 
@@ -243,23 +246,26 @@ def try_mutants(
     seed: int = 0,
     count: int | None = COUNT,
     workers: int = 2,
+    injections: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> MutationReport:
     """Judge the mutants of claims of the theory, and confront errors of the derivation with the full model.
 
     Parameters: ``claims_``, claims of the theory, by default all; ``seed`` of the choice of mutants and cases;
     ``count``, how many mutants of the formulas of each claim (None: all that exist); ``workers``, processes;
+    ``injections``, names of the errors of the derivation (None: all);
     ``progress``, called with the number of tasks done, in all, and a label.
 
     Returns: a `MutationReport`, the same for the same seed apart from times.
 
-    >>> report = try_mutants([find("noise-correction")], count=3, workers=1)
+    >>> report = try_mutants([find("noise-correction")], count=3, workers=1, injections=["rescaling-half"])
     >>> report.claims[0].count("survivor"), report.exit_code
     (0, 0)
     """
     chosen = tuple(claims() if claims_ is None else claims_)
     ids = tuple(c.id for c in chosen if derivation_mutants(c))
-    tasks: list[Task] = [("injection", i.name, ids, seed, None) for i in INJECTIONS]
+    names = [i.name for i in INJECTIONS] if injections is None else list(injections)
+    tasks: list[Task] = [("injection", name, ids, seed, None) for name in names]
     tasks += [("claim", c.id, (), seed, count) for c in chosen]
     done: dict[Task, Any] = {}
     for task, result in _results(tasks, workers):
@@ -267,8 +273,8 @@ def try_mutants(
         if progress is not None:
             progress(len(done), len(tasks), task[1])
     seen = {task[1]: done[task] for task in tasks}
-    found = tuple(_with_derivation(seen[c.id], [seen[i.name][1].get(c.id) for i in INJECTIONS]) for c in chosen)
-    return MutationReport(found, tuple(seen[i.name][0] for i in INJECTIONS), seed)
+    found = tuple(_with_derivation(seen[c.id], [seen[name][1].get(c.id) for name in names]) for c in chosen)
+    return MutationReport(found, tuple(seen[name][0] for name in names), seed)
 
 
 def _with_derivation(found: ClaimMutants, more: Sequence[tuple[MutantResult, float] | None]) -> ClaimMutants:

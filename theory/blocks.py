@@ -92,9 +92,13 @@ class BlockMatrix:
             ),
         )
 
+    def coefficients(self) -> tuple[Any, ...]:
+        """The coefficients of all blocks; the matrix vanishes for all sizes iff they do."""
+        return tuple(c for row in self.blocks for x in row for c in (x.same, x.ones))
+
     def is_zero(self) -> bool:
         """Whether every coefficient is the zero rational function; exact."""
-        return all(factor(c) == 0 for row in self.blocks for x in row for c in (x.same, x.ones))
+        return all(factor(c) == 0 for c in self.coefficients())
 
     def frobenius2(self) -> Any:
         """The squared Frobenius norm ``tr(A A^T)``."""

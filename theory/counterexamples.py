@@ -252,8 +252,8 @@ def counterexample(claim: Claim | None, outcome: Outcome) -> Counterexample | No
     if isinstance(obligation.value, Words):
         return _of_words(claim, outcome)
     if isinstance(obligation.value, BlockMatrix):
-        left = next((c for row in obligation.value.blocks for x in row for c in (x.same, x.ones) if c != 0), None)
-        return None if left is None else _of_scalar(claim, outcome, left, None)
+        found = (_of_scalar(claim, outcome, c, None) for c in obligation.value.coefficients() if c != 0)
+        return next((c for c in found if c is not None), None)
     return _of_scalar(claim, outcome, obligation.value, _sides(claim, outcome))
 
 

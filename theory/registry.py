@@ -165,6 +165,17 @@ def _decide_words(obligation: Obligation) -> Outcome:
     return Outcome(obligation, "refuted", f"{how}: {value} is left, and matrices for which it is not 0")
 
 
+def _decide_blocks(obligation: Obligation) -> Outcome:
+    """Every coefficient of a block matrix vanishes, or one of them does not at a point."""
+    how, open_ = "block algebra, any sizes", False
+    for coefficient in obligation.value.coefficients():
+        decision = prove_zero(coefficient, obligation.assumptions)
+        if decision.answer == "different":
+            return Outcome(obligation, "refuted", f"{how}: {coefficient} is left", decision)
+        open_ |= decision.answer == "undecided"
+    return Outcome(obligation, "undecided" if open_ else "proved", how)
+
+
 def decide(obligation: Obligation) -> Outcome:
     """Decide one obligation exactly; what cannot be decided stays undecided."""
     value = obligation.value
@@ -178,7 +189,7 @@ def decide(obligation: Obligation) -> Outcome:
     if isinstance(value, Words):
         return _decide_words(obligation)
     if isinstance(value, BlockMatrix):
-        return _decide_exact(obligation, value.is_zero(), "block algebra, any sizes")
+        return _decide_blocks(obligation)
     decision = prove_zero(value, obligation.assumptions)
     answers = {"equal": "proved", "different": "refuted", "undecided": "undecided"}
     return Outcome(obligation, answers[decision.answer], "normal form", decision)  # type: ignore[arg-type]

@@ -103,7 +103,7 @@ def _no_scale(slope: Any, mass: Any) -> Any:
 _ORBITS = ((attention, "orbits"),)
 _VELOCITY = ((attention, "orbit_velocity"),)
 _DERIVATIVE = ((attention, "attention_derivative"),)
-_RESCALING = ((flow, "rescaling"), (paper_factors, "rescaling"))
+_RESCALING = ((factorization, "rescaling"), (flow, "rescaling"), (paper_factors, "rescaling"))
 _GRADIENT = ((factorization, "gradient"),)
 
 INJECTIONS: tuple[Injection, ...] = (

@@ -154,7 +154,7 @@ def mutants(claim: Claim, seed: int = 0, count: int | None = 40) -> tuple[Mutant
     >>> [m.description for m in mutants(find("noise-correction"), count=2)]
     ['M*b/N + 1 -> M*b/(2*N) + 1', 'b/N -> 1/(N*b) in 1 + b/N', 'M >= 2 -> M >= 1']
     """
-    found = list(_statement_mutants(claim))
+    found = list({tuple(m.stated.values()): m for m in reversed([*_statement_mutants(claim)])}.values())[::-1]
     if count is not None:
         found = _spread(found, count, Random(f"{seed} {claim.id}"))
     return (*found, *_hypothesis_mutants(claim))
