@@ -6,6 +6,7 @@ Source: sections 2 to 5 of the theory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from theory.registry import Claim
 from theory.symbols import c_OV, c_QK, mu_OV, mu_QK
 from theory.words import Words, matrix
 
-__all__ = ["CHECKS", "ROUNDING"]
+__all__ = ["CHECKS", "ROUNDING", "along", "numeric", "off_line"]
 
 #: Rounding of the enumerated loss and its gradient: sums of up to about 1e4 terms in double precision, each
 #: within 1e-16 of its size.
@@ -33,7 +34,7 @@ def _compare(what: str, stated: float, found: float, case: Case) -> Comparison:
     return Comparison(what, stated, found, ROUNDING * (1 + abs(found)), case.describe())
 
 
-def _along(velocity: Array, direction: Array) -> float:
+def along(velocity: Array, direction: Array) -> float:
     return float(np.vdot(velocity, direction) / np.vdot(direction, direction))
 
 
@@ -58,7 +59,7 @@ def _velocity(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Itera
             name = COORDINATE[circuit].name
             formula = velocity_formula(claim, name, case)
             stated = evaluate(formula, case.values)
-            yield _compare(f"d{name}/dt", stated, _along(velocity, directions[circuit]), case)
+            yield _compare(f"d{name}/dt", stated, along(velocity, directions[circuit]), case)
             beside = np.abs(velocity - stated * directions[circuit]).max()
             yield _compare(f"dW_{circuit}/dt beside the line", 0.0, float(beside), case)
 
@@ -68,7 +69,7 @@ def _noise(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator
         if case.finite:
             infinite = Case(case.query_kind, False, case.code, case.values)
             speeds = [
-                _along(matrix_velocities(c.model(), c.rates)["QK"], c.model().directions().E_QK)
+                along(matrix_velocities(c.model(), c.rates)["QK"], c.model().directions().E_QK)
                 for c in (case, infinite)
             ]
             stated = evaluate(claim.stated[case.query_kind], case.values)
@@ -92,11 +93,11 @@ def _directions(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Ite
         E_QK = np.concatenate([np.where(seen, a, 0.0), np.full((rows, max(N, 1)), -c)], axis=1)
         for circuit, E in (("OV", E_OV), ("QK", E_QK)):
             velocity = velocities[circuit]  # type: ignore[index]
-            beside = np.abs(velocity - _along(velocity, E) * E).max()
+            beside = np.abs(velocity - along(velocity, E) * E).max()
             yield _compare(f"dW_{circuit}/dt beside E_{circuit}", 0.0, float(beside), case)
 
 
-def _off_line(case: Case, rng: np.random.Generator, code: str) -> Any:
+def off_line(case: Case, rng: np.random.Generator, code: str) -> Any:
     """The model of a case with random parameters, off the line."""
     net = case.model(code)
     with torch.no_grad():
@@ -115,11 +116,11 @@ def _frozen(net: Any, name: str, value: Any) -> Any:
 def _shift(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator[Finding]:
     """Column and row sums of the gradient vanish off the line; so do those of the factors."""
     for case in cases(rng, "CACO", repeats):
-        velocities = matrix_velocities(_off_line(case, rng, "CACO"), case.rates)
+        velocities = matrix_velocities(off_line(case, rng, "CACO"), case.rates)
         yield _compare("column sums of dW_OV/dt", 0.0, float(np.abs(velocities["OV"].sum(axis=0)).max()), case)
         if case.finite:
             yield _compare("row sums of dW_QK/dt", 0.0, float(np.abs(velocities["QK"].sum(axis=1)).max()), case)
-        net = _off_line(case, rng, "FAFO")
+        net = off_line(case, rng, "FAFO")
         named = dict(net.named_parameters())
         grads = dict(zip(named, torch.autograd.grad(net.loss(), list(named.values())), strict=True))
         yield _compare("1^T dU_OV/dt", 0.0, float(grads["U_OV"].sum(dim=0).abs().max()), case)
@@ -139,7 +140,7 @@ def _factor(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterato
         for circuit, E in directions.items():
             images = {sigma: values[circuit], mu: COORDINATE[circuit], c: imbalance[circuit]}  # type: ignore[index]
             stated = evaluate(claim.stated["factor"].xreplace(images), case.values)
-            found = _along(fast[circuit], E) / _along(slow[circuit], E)  # type: ignore[index]
+            found = along(fast[circuit], E) / along(slow[circuit], E)  # type: ignore[index]
             yield _compare(f"factor of {circuit}", stated, found, case)
 
 
@@ -159,11 +160,11 @@ def _isometry(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Itera
                 yield Comparison(f"sigma^2 of E_{circuit}", s, float(f), 1e-8, case.describe())
 
 
-def _numeric(words: Words, matrices: dict[str, Array], scalars: dict[str, float]) -> Array:
+def numeric(words: Words, matrices: dict[str, Array], scalars: dict[str, float]) -> Array:
     total: Array | None = None
     for word, coefficient in words.terms.items():
         value = float(coefficient.xreplace({s: scalars[s.name] for s in coefficient.free_symbols}))
-        product = np.linalg.multi_dot([matrices[a].T if t else matrices[a] for a, t in word])
+        product = reduce(np.matmul, (matrices[a].T if t else matrices[a] for a, t in word))
         total = value * product if total is None else total + value * product
     if total is None:
         raise ValueError("no word to evaluate")
@@ -186,13 +187,13 @@ def _words(claim: Claim, rng: np.random.Generator, repeats: int = 3) -> Iterator
         matrices = {"U": u, "V": v, "G": G.numpy()}
         shape = f"U {rows}x{inner}, V {columns}x{inner}"
         if claim.subject[1] == "W":
-            stated = _numeric(claim.stated["dW/dt"], matrices, {"eta": 0.7})
+            stated = numeric(claim.stated["dW/dt"], matrices, {"eta": 0.7})
             found = dU @ v.T + u @ dV.T
             error, size = float(np.abs(stated - found).max()), float(np.abs(found).max())
         else:
             conserved = claim.stated["conserved"]
             drift = conserved.derivative({"U": matrix("dU"), "V": matrix("dV")})
-            error = float(np.abs(_numeric(drift, matrices | {"dU": dU, "dV": dV}, {})).max())
+            error = float(np.abs(numeric(drift, matrices | {"dU": dU, "dV": dV}, {})).max())
             size = float(np.abs(dU.T @ u).max())
         yield Comparison(f"largest entry of the {claim.id} residual", 0.0, error, ROUNDING * (1 + size), shape)
 
@@ -205,7 +206,7 @@ def _roots(claim: Claim, u: Array, shape: str) -> Iterator[Comparison]:
     for name, square in (("U U^T", W @ W.T), ("V V^T", W.T @ W)):
         values, vectors = np.linalg.eigh(square)
         root = vectors @ np.diag(np.sqrt(np.clip(values, 0, None))) @ vectors.T
-        error = float(np.abs(_numeric(claim.stated[name], {"U": u, "V": v}, {}) - root).max())
+        error = float(np.abs(numeric(claim.stated[name], {"U": u, "V": v}, {}) - root).max())
         # the square root of an eigenvalue that is 0 up to 1e-16 is 1e-8
         yield Comparison(f"{name} against the square root", 0.0, error, 1e-6, shape)
 

@@ -123,7 +123,8 @@ def enclosure_findings(
 ) -> tuple[list[Residual | Positive], dict[str, Any]]:
     """Enclose the scalar obligations among ``outcomes``.
 
-    Returns: the findings and the figures: obligations enclosed, scalar ones, the stated width, bits, refuted ones among them.
+    Returns: the findings and the figures: obligations enclosed, scalar ones, the stated width, bits, refuted
+    ones among them.
     """
     scalar = [o for o in outcomes if is_scalar(o.obligation)]
     findings: list[Residual | Positive] = []

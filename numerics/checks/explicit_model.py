@@ -168,6 +168,25 @@ class ExplicitModel:
         """The enclosed mean attention on informative slots."""
         return self._evaluate(self._leaves())[1].value
 
+    def matrices(self) -> dict[Circuit, Matrix]:
+        """The effective ``W`` of both circuits."""
+        leaves = self._leaves()
+        circuits: tuple[Circuit, ...] = ("OV", "QK")
+        return {c: [[x.value for x in row] for row in self._effective(leaves, c)] for c in circuits}
+
+    def attention_velocity(self) -> tuple[Ball, Ball]:
+        """``d alpha/dt`` and ``dL/dt`` along the gradient flow of the parameters."""
+        leaves = self._leaves()
+        rates: dict[str, Ball] = {"OV": ball(self.case.values[eta_OV]), "QK": ball(self.case.values[eta_QK])}
+        flat = [(rates[name[-2:]], x) for name, rows in leaves.items() for row in rows for x in row]
+        nodes = [x for _, x in flat]
+        loss, mass = self._evaluate(leaves)
+        falls, rises = gradient(loss, nodes), gradient(mass, nodes)
+        pairs = [(rate * g, a) for (rate, _), g, a in zip(flat, falls, rises, strict=True)]
+        return -sum((s * a for s, a in pairs), ball(0)), -sum(
+            (s * g for (s, _), g in zip(pairs, falls, strict=True)), ball(0)
+        )
+
     def gradients(self) -> dict[str, Matrix]:
         """Derivatives of the loss by every entry of every parameter."""
         leaves = self._leaves()

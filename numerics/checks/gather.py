@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
 from typing import Any
 from zlib import crc32
 
@@ -17,6 +19,7 @@ import numpy as np
 from numerics.checks.comparison import Finding
 from numerics.checks.enclosure import enclosure_findings
 from theory.counterexamples import counterexample
+from theory.errors import GradlineError
 from theory.registry import Claim, Outcome, prove
 from theory.symbols import PARAMETERS
 
@@ -154,19 +157,21 @@ def _noted(findings: Iterator[Finding], stated: _Noted) -> Iterator[tuple[Findin
 Check = Callable[[Claim, np.random.Generator], Iterator[Finding]]
 
 
+#: Where the checks of a numerical kind are, by subject.
+_HOMES = {
+    "instance": ("instance", "instance_algebra", "instance_solutions"),
+    "autograd": ("autograd", "autograd_solutions"),
+    "trajectory": ("trajectory", "runs", "descent", "late"),
+}
+
+
+@cache
 def _checks(kind: str) -> Mapping[str, Check]:
     """The checks of a numerical kind, by subject."""
-    if kind == "instance":
-        from numerics.checks.instance import CHECKS as INSTANCE
-
-        return INSTANCE
-    if kind == "autograd":
-        from numerics.checks.autograd import CHECKS as AUTOGRAD
-
-        return AUTOGRAD
-    from numerics.checks.trajectory import CHECKS as TRAJECTORY
-
-    return TRAJECTORY
+    found: dict[str, Check] = {}
+    for home in _HOMES[kind]:
+        found |= import_module(f"numerics.checks.{home}").CHECKS
+    return found
 
 
 def _generator(claim: Claim, kind: str, seed: int) -> np.random.Generator:
@@ -179,8 +184,12 @@ def _numerical(claim: Claim, kind: str, check: Check, seed: int) -> Evidence:
     stated = _Noted(claim.stated)
     seen = replace(claim)
     object.__setattr__(seen, "stated", stated)
-    with precision():
-        return summarize(kind, _noted(check(seen, _generator(claim, kind, seed)), stated))
+    try:
+        with precision():
+            return summarize(kind, _noted(check(seen, _generator(claim, kind, seed)), stated))
+    except (GradlineError, ValueError, ArithmeticError) as error:
+        # stated formulas with no value where a check needs one: nothing is decided
+        return Evidence(kind, None, f"not evaluated: {error}", {"comparisons": 0})
 
 
 def all_evidence(claim: Claim, seed: int) -> tuple[Evidence, ...]:
@@ -192,7 +201,8 @@ def all_evidence(claim: Claim, seed: int) -> tuple[Evidence, ...]:
         found.append(enclosure)
     if claim.subject is not None:
         for kind in KINDS[2:]:
-            check = _checks(kind).get(claim.subject[0])
+            known = _checks(kind)
+            check = known.get(claim.subject[0]) or known.get(" ".join(map(str, claim.subject[:2])))
             if check is not None:
                 found.append(_numerical(claim, kind, check, seed))
     return tuple(found)

@@ -23,7 +23,7 @@ from numerics.matrix_model import MatrixModel
 from theory.registry import Claim
 from theory.symbols import c_OV, mu_OV, mu_QK
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "END", "MARGIN", "RTOL", "run_of"]
 
 RTOL = 1e-11
 #: Accumulated error of a run of a few hundred steps, per unit of tolerance.
@@ -40,7 +40,7 @@ def _values(case: Case, output: float, query: float) -> dict[Any, Any]:
     return {**case.values, mu_OV: Rational(output), mu_QK: Rational(query)}
 
 
-def _states(net: MatrixModel, case: Case) -> Any:
+def run_of(net: MatrixModel, case: Case) -> Any:
     return net.gradient_flow(case.rates, _times(), rtol=RTOL, atol=RTOL)
 
 
@@ -69,7 +69,7 @@ def _prediction(claim: Claim, case: Case) -> Array:
 
 
 def _against_prediction(claim: Claim, case: Case) -> Iterator[Comparison]:
-    run = _states(case.model(), case)
+    run = run_of(case.model(), case)
     predicted = _prediction(claim, case)
     for name, stated, found in (("mu_OV", predicted[0], run.mu_OV), ("mu_QK", predicted[1], run.mu_QK)):
         # a stated flow that ends early leaves NaN, which is the largest deviation and agrees with nothing
@@ -87,7 +87,7 @@ def _integral(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
 
 def _drift(claim: Claim, case: Case, imbalanced: bool) -> Iterator[Comparison]:
     c: Mapping[Circuit, Any] | None = {"OV": case.values[c_OV]} if imbalanced else None
-    run = _states(case.model(imbalance=c), case)
+    run = run_of(case.model(imbalance=c), case)
     value = integral_formula(claim, case, imbalanced)
     points = [_values(case, o, q) for o, q in zip(run.mu_OV, run.mu_QK, strict=True)]
     along = np.array([evaluate(value, p) for p in points])
