@@ -98,7 +98,8 @@ def symbolic_evidence(outcomes: tuple[Outcome, ...]) -> Evidence:
         return Evidence("symbolic", None, f"undecided: {names}", numbers)
     methods = ", ".join(dict.fromkeys(o.how for o in outcomes))
     used = sorted({a for o in outcomes if o.decision is not None for a in o.decision.assumptions})
-    domain = [a for a in used if _is_a_restriction(a)]
+    free = [o.decision for o in outcomes if o.decision is not None and not o.obligation.assumptions]
+    domain = sorted({a for decision in free for a in decision.assumptions if _is_a_restriction(a)})
     where = f", where {', '.join(domain)}" if domain else ""
     text = f"{len(outcomes)} obligations by {methods}{where}"
     return Evidence("symbolic", True, text, numbers | {"assumptions_used": used})
@@ -107,7 +108,7 @@ def symbolic_evidence(outcomes: tuple[Outcome, ...]) -> Evidence:
 def _is_a_restriction(assumption: str) -> bool:
     """Whether an assumption says more than the ranges of the parameters: it names a state or a symbol of the user."""
     names = set(re.findall(r"[A-Za-z_]\w*", assumption)) - {"exp", "log", "sqrt", "Abs"}
-    return bool(names - {p.name for p in PARAMETERS})
+    return any(not name.startswith("_") for name in names - {p.name for p in PARAMETERS})
 
 
 def summarize(kind: str, findings: Iterable[tuple[Finding, tuple[str, ...]]], what: str = "comparisons") -> Evidence:
