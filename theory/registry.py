@@ -182,7 +182,10 @@ def decide(obligation: Obligation) -> Outcome:
     if value in (true, false):
         # Eq(a, b) decides itself where SymPy can; that is SymPy's word, not a normal form of this package
         return Outcome(obligation, "proved" if value == true else "refuted", "SymPy's own evaluation of the relation")
-    if isinstance(value, Basic) and value.has(nan, zoo, oo, -oo):
+    if isinstance(value, Basic) and value.has(nan):
+        # 0/0 by putting in a value: the limit may exist
+        return Outcome(obligation, "undecided", f"no value: {value}")
+    if isinstance(value, Basic) and value.has(zoo, oo, -oo):
         return Outcome(obligation, "refuted", f"no finite value: {value}")
     if obligation.relation == "> 0":
         return _decide_sign(obligation)

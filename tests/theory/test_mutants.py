@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from sympy import Abs, Eq, Integer, Symbol, erf, erfc, exp, log, sqrt
+from sympy import Abs, Eq, Integer, Symbol, erf, erfc, exp, log, nan, sqrt, zoo
 
 from theory.flow import derive
 from theory.model import AttentionModel
@@ -247,3 +247,9 @@ def test_a_wrong_derivation_refutes_a_qualitative_claim() -> None:
     with injected("softmax-sign"):
         assert touches(by_name["softmax-sign"], original)
     assert derivation_mutants(find("flow-collapsed")) == ()
+
+
+def test_a_value_lost_by_putting_in_zero_is_not_refuted() -> None:
+    # 0/0 may have a limit; 1/0 has none
+    assert decide(Obligation("limit", nan)).answer == "undecided"
+    assert decide(Obligation("pole", zoo)).answer == "refuted"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sympy import Dummy, Expr, Integer, nan, zoo
+from sympy import Dummy, Expr, Integer
 
 from theory.counterexamples import Counterexample, counterexample, lost_value
 from theory.errors import GradlineError
@@ -73,8 +73,6 @@ def _undefined(mutant: Mutant, pairs: Pairs, original: Mapping[str, Obligation])
     for new, old in pairs:
         if old is None or not (isinstance(new.value, Expr) and isinstance(old.value, Expr)):
             continue
-        if new.value.has(zoo, nan) and not old.value.has(zoo, nan):
-            return new.name, {}
         before = Integer(0) if mutant.hypothesis is not None else old.value
         point = lost_value(before, new.value, new.assumptions)
         if point is not None:
