@@ -9,7 +9,7 @@ stays ``undecided``. A claim that one kind of evidence supports and another cont
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -137,13 +137,37 @@ def verify_claim(claim: Claim, seed: int = 0) -> ClaimResult:
     return ClaimResult(claim, judge(claim, evidence), evidence, time.perf_counter() - begin)
 
 
+def _parts(claim: Claim, seed: int) -> tuple[Verdict, tuple[Evidence, ...], float]:
+    """The result for a claim without the claim, which holds functions and does not travel between processes."""
+    result = verify_claim(claim, seed)
+    return result.verdict, result.evidence, result.seconds
+
+
+def _results(chosen: Sequence[Claim], seed: int, progress: Progress, processes: int) -> Iterator[ClaimResult]:
+    if processes == 1 or len(chosen) < 2:
+        for done, claim in enumerate(chosen):
+            progress(done, len(chosen), claim.id)
+            yield verify_claim(claim, seed)
+        return
+    from numerics.checks.parallel import shared
+
+    found = shared(_parts, chosen, seed, lambda done, name: progress(done, len(chosen), name))
+    yield from (ClaimResult(claim, *parts) for claim, parts in zip(chosen, found, strict=True))
+
+
 def verify(
-    claims_: Sequence[Claim | str] | Claim | str | None = None, *, seed: int = 0, progress: Progress | None = None
+    claims_: Sequence[Claim | str] | Claim | str | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress | None = None,
+    processes: int = 1,
 ) -> Report:
-    """Verify claims: exact proof of every obligation, and comparison with the full model where it applies.
+    """Verify claims: exact proof of every obligation, and every kind of numerical evidence that applies.
 
     Parameters: ``claims_``, claims or their ids, by default all of `theory.claims`; ``seed`` of the random cases;
-    ``progress``, called with the number done, the number in all and the id at hand.
+    ``progress``, called with the number done, the number in all and the id at hand; ``processes``, 1, or 2 to
+    share the claims with a second process (a script then needs the guard ``if __name__ == "__main__"``). The
+    report is the same, apart from times.
 
     Returns: a `Report`. Raises: `ContradictionError` when kinds of evidence disagree.
 
@@ -156,11 +180,9 @@ def verify(
     for claim in chosen:
         if not isinstance(claim, Claim):
             raise TypeError(f"verify: {claim!r}: expected claims, or ids such as 'flow-collapsed'")
-    results = []
-    for done, claim in enumerate(chosen):
-        if progress is not None:
-            progress(done, len(chosen), claim.id)
-        results.append(verify_claim(claim, seed))
-    if progress is not None:
-        progress(len(chosen), len(chosen), "")
-    return Report(tuple(results), seed)
+    if processes not in (1, 2):
+        raise ValueError(f"processes={processes!r}: expected 1 or 2")
+    report = progress or (lambda done, total, name: None)
+    results = tuple(_results(chosen, seed, report, processes))
+    report(len(chosen), len(chosen), "")
+    return Report(results, seed)

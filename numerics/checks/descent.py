@@ -60,23 +60,8 @@ def _stated_steps(claim: Claim, net: MatrixModel, rates: Mapping[str, float], st
     return state
 
 
-def _sgd_steps(net: MatrixModel, rates: Mapping[str, float], options: Mapping[str, Any]) -> dict[str, Array]:
-    """The same by torch's own optimizer."""
-    groups = [{"params": [p], "lr": STEP * rates[f"eta_{k[-2:]}"]} for k, p in net.named_parameters()]
-    optimizer = torch.optim.SGD(groups, lr=STEP, **options)
-    for _ in range(STEPS):
-        optimizer.zero_grad()
-        net.loss().backward()  # type: ignore[no-untyped-call]
-        if net.sizes.zero_noise:
-            for name, p in net.named_parameters():
-                if p.grad is not None and not name.startswith("U"):
-                    p.grad *= net.embedding[:, None] if name.startswith("V") else net.embedding
-        optimizer.step()
-    return {k: p.detach().numpy() for k, p in net.named_parameters()}
-
-
 def _optimizer(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
-    """The stated update against torch's optimizer, and the distance of its iterates from the line."""
+    """The stated update against the optimizer of the full model, and the distance of its iterates from the line."""
     for code in ("CACO", "FAFO"):
         for case in list(cases(rng, code, 1))[:3]:
             imbalance: dict[Circuit, Any] | None = None
@@ -85,11 +70,12 @@ def _optimizer(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
             for step, options in _OPTIONS[claim.subject[1]].items():
                 net = case.model(code, imbalance)
                 stated = _stated_steps(claim, case.model(code, imbalance), case.rates, step)
-                found = _sgd_steps(net, case.rates, options)
+                run = net.gradient_descent(case.rates, STEPS, STEP, **options)
+                found = {k: x[-1] for k, x in run.parameters.items()}
                 size = 1 + max(float(np.abs(x).max()) for x in found.values())
                 apart = max(float(np.abs(stated[k] - found[k]).max()) for k in found)
                 where = f"{case.describe()}, imbalanced" if imbalance else case.describe()
-                yield Comparison(f"{step} against torch.optim.SGD", 0.0, apart, BESIDE * size, where)
+                yield Comparison(f"{step} against the optimizer of the full model", 0.0, apart, BESIDE * size, where)
                 directions = {"OV": net.directions().E_OV, "QK": net.directions().E_QK}
                 for circuit, E in directions.items():
                     W = _product(stated, circuit)
@@ -133,7 +119,7 @@ def _slope(case: Case) -> Iterator[Finding]:
     setting = next(s for s in _settings() if s.label == case.label)
     value = first_integral(setting_flow(setting, case.code)).value
     drifts = []
-    for steps in (40, 80, 160):
+    for steps in (25, 50, 100):
         run = case.model(case.code).gradient_descent(case.rates, steps, 2.0 / steps)
         ends = [
             evaluate(value, {**case.values, mu_OV: _rational(run.mu_OV[i]), mu_QK: _rational(run.mu_QK[i])})

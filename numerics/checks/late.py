@@ -34,6 +34,12 @@ def _origin(case: Case) -> Case:
     return replace(case, values={**case.values, mu_OV: Integer(0), mu_QK: Integer(0)})
 
 
+def _two(rng: np.random.Generator) -> list[Case]:
+    """Two cases of different settings; a run to 1e60 takes half a second."""
+    every = list(cases(rng, "CACO", 1))
+    return [every[int(i)] for i in rng.permutation(len(every))[:2]]
+
+
 def _late(case: Case) -> tuple[Array, Array, Array, Array]:
     """Times, coordinates and attention deficit of the reduced flow to 1e60, from the origin."""
     flow, known = general_flow(AttentionModel(case.task))
@@ -67,7 +73,7 @@ def _limit(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
     """``X/(1 + m/n + X) <= (1-alpha) X <= X/(1 + m/n + X - log((n/m)(X + m/n)))`` with ``X = kappa gamma^2
     mu_OV^2/2``.
     """
-    for drawn in cases(rng, "CACO", 1):
+    for drawn in _two(rng):
         case = _origin(drawn)
         x = _numbers(case)
         stated = stated_for(claim, "1 - alpha", case)
@@ -98,7 +104,7 @@ def _rate(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
     """``e^z(t) - e^z(s)`` lies between ``(eta_OV/b)(t - s)`` times the extremes of ``R`` on ``[s, t]``, ``s =
     sqrt t``.
     """
-    for drawn in list(cases(rng, "CACO", 1))[::2]:
+    for drawn in _two(rng)[:1]:
         for ratio in (Rational(1, 3), Rational(3)):
             case = _origin(drawn)
             case = replace(case, values={**case.values, eta_OV: case.values[eta_OV] * ratio})
