@@ -52,7 +52,7 @@ def _late(case: Case) -> tuple[Array, Array, Array, Array]:
 
 def _full(case: Case) -> tuple[Array, Array, Array, Array]:
     """The same from the full model, to a moderate time."""
-    run = case.model().gradient_flow(case.rates, np.geomspace(1.0, 200.0, 24), rtol=1e-10, atol=1e-10)
+    run = case.model().gradient_flow(case.rates, np.geomspace(1.0, 200.0, 12), rtol=1e-10, atol=1e-10)
     return run.t, run.mu_OV, run.mu_QK, run.loss
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.integrate import quad
-from sympy import Integer, Rational, sign
+from sympy import Integer, Rational, lambdify, sign
 
 from numerics.checks.cases import Array, Case, cases, evaluate, with_attention
 from numerics.checks.comparison import Comparison, Finding, Ordering
@@ -21,7 +21,6 @@ from numerics.checks.instance import LARGEST
 from numerics.checks.instance_solutions import closed_form, fixed_values
 from numerics.checks.trajectory import END, MARGIN, RTOL, run_of
 from numerics.gradient_flow import MatrixRun
-from numerics.kernels import compile_kernel
 from theory.paper.qualitative import v_0
 from theory.paper.solutions import loss
 from theory.registry import Claim
@@ -137,11 +136,11 @@ def _time(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
         key = f"[{case.label}]"
         fixed = {s: v for s, v in case.values.items() if s not in (mu_OV, mu_QK)}
         pace = with_attention(claim.stated[f"dt/dmu_QK {key}"]).xreplace({mu_OV: claim.stated[f"mu_OV {key}"]})
-        kernel = compile_kernel([pace.xreplace(fixed)], args=[mu_QK])
+        kernel = lambdify([mu_QK], pace.xreplace(fixed), "math")
         last = float(run.mu_QK[-1])
 
         def integrand(s: float, kernel: Any = kernel) -> float:
-            return 2 * s * float(kernel(s * s)[0])
+            return 2 * s * float(kernel(s * s))
 
         # Phi(q) - Phi(0) loses digits for q below 1e-6: there the integrand is a straight line from its stated limit
         tiny = {**case.values, mu_OV: _TINY}
@@ -152,7 +151,7 @@ def _time(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
         total = found + low * (integrand(low) + first) / 2
         # a tenth of the line's rise for the curvature, and the error of the run through dt/dmu_QK
         bent = 0.1 * low * abs(integrand(low) - first) + 1e-9
-        bound = 10 * error + bent + _bound(1.0, float(kernel(last)[0]))
+        bound = 10 * error + bent + _bound(1.0, float(kernel(last)))
         yield Comparison("time of the run", total, float(run.t[-1]), bound, case.describe())
 
 
