@@ -45,13 +45,13 @@ class Comparison:
     @property
     def error(self) -> float:
         """The difference; infinite if either is not a number."""
-        difference = abs(self.stated - self.found)
+        difference = float(abs(self.stated - self.found))
         return difference if math.isfinite(difference) else math.inf
 
     @property
     def holds(self) -> bool:
         """Whether they agree within the bound."""
-        return self.error <= self.bound
+        return bool(self.error <= self.bound)
 
     @property
     def says(self) -> str:
@@ -101,13 +101,13 @@ class Ordering:
     @property
     def error(self) -> float:
         """How far the order is from being wrong, in units in which `bound` is the limit: ``bound^2/difference``."""
-        gap = self.larger - self.smaller
+        gap = float(self.larger - self.smaller)
         return self.bound * self.bound / gap if gap > 0 else math.inf
 
     @property
     def holds(self) -> bool | None:
         """None where the difference is below its error."""
-        gap = self.larger - self.smaller
+        gap = float(self.larger - self.smaller)
         if not math.isfinite(gap):
             return None
         return True if gap > self.bound else False if gap < -self.bound else None

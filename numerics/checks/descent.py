@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from numerics.checks.autograd import along, numeric, off_line
+from numerics.checks.autograd import along, exact_rows, numeric, off_line
 from numerics.checks.cases import Array, Case, Circuit, cases, evaluate, matrix_velocities
 from numerics.checks.comparison import Comparison, Finding
+from numerics.checks.instance import law_value, laws_of
 from numerics.checks.trajectory import MARGIN, RTOL
 from numerics.explicit_line import line_part
 from numerics.gradient_flow import Objective
@@ -145,20 +146,19 @@ def _rational(value: float) -> Any:
 
 
 def _shift(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
-    """Sums along a run of the full model from a random start off the line."""
+    """The stated sums along a run of the full model from a random start off the line."""
     for case in cases(rng, "CACO", 1):
         run = off_line(case, rng, "CACO").gradient_flow(case.rates, [0.0, 2.0], rtol=RTOL, atol=RTOL)
-        yield from _conserved("column sums of W_OV", run.W_OV.sum(axis=1), case)
-        if case.finite:
-            yield from _conserved("row sums of W_QK", run.W_QK.sum(axis=2), case)
+        ends = [{"OV": exact_rows(run.W_OV[i]), "QK": exact_rows(run.W_QK[i])} for i in (0, -1)]
+        for name, _ in laws_of(case):
+            sums = np.array([float(law_value(claim, name, W, case).mid()) for W in ends])  # type: ignore[arg-type]
+            yield from _conserved(name, sums, case)
 
 
-def _conserved(what: str, sums: Array, case: Case) -> Iterator[Finding]:
-    drift = float(np.abs(sums[-1] - sums[0]).max())
-    # linear laws are kept by every step of the integrator up to rounding; the bound is that of its error
-    yield Comparison(
-        f"drift of the {what}", 0.0, drift, MARGIN * RTOL * (1 + float(np.abs(sums).max())), case.describe()
-    )
+def _conserved(what: str, values: Array, case: Case) -> Iterator[Finding]:
+    drift = float(np.abs(values[-1] - values[0]).max())
+    bound = MARGIN * RTOL * (1 + float(np.abs(values).max()))
+    yield Comparison(f"drift of the {what}", 0.0, drift, bound, case.describe())
 
 
 def _words(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:

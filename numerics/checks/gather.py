@@ -23,7 +23,7 @@ from theory.errors import GradlineError
 from theory.registry import Claim, Outcome, prove
 from theory.symbols import PARAMETERS
 
-__all__ = ["KINDS", "Evidence", "all_evidence"]
+__all__ = ["KINDS", "Evidence", "all_evidence", "numerical_evidence", "symbolic_evidence"]
 
 #: The kinds of evidence, in the order of the report.
 KINDS = ("symbolic", "enclosure", "instance", "autograd", "trajectory")
@@ -120,9 +120,9 @@ def summarize(kind: str, findings: Iterable[tuple[Finding, tuple[str, ...]]], wh
     if not found:
         return Evidence(kind, None, "no case", {"comparisons": 0})
     worst = max((f for f, _ in found), key=lambda f: f.error / f.bound)
-    numbers: dict[str, Any] = {"comparisons": len(found), "bound": worst.bound, "case": worst.case}
-    numbers["worst_difference"] = worst.error if np.isfinite(worst.error) else str(worst.error)
-    broken = [(f, names) for f, names in found if f.holds is False]
+    numbers: dict[str, Any] = {"comparisons": len(found), "bound": float(worst.bound), "case": worst.case}
+    numbers["worst_difference"] = float(worst.error) if np.isfinite(worst.error) else str(worst.error)
+    broken = [(f, names) for f, names in found if f.holds is not None and not f.holds]
     if broken:
         simplest, names = min(broken, key=lambda pair: len(pair[0].case))
         return Evidence(kind, False, simplest.says, numbers | {"broken": len(broken)}, parts, names)
@@ -193,6 +193,17 @@ def _numerical(claim: Claim, kind: str, check: Check, seed: int) -> Evidence:
         return Evidence(kind, None, f"not evaluated: {error}", {"comparisons": 0})
 
 
+def numerical_evidence(claim: Claim, seed: int) -> Iterator[Evidence]:
+    """Gather what instances, autograd and trajectories say about a claim, without its obligations."""
+    if claim.subject is None:
+        return
+    for kind in KINDS[2:]:
+        known = _checks(kind)
+        check = known.get(claim.subject[0]) or known.get(" ".join(map(str, claim.subject[:2])))
+        if check is not None:
+            yield _numerical(claim, kind, check, seed)
+
+
 def all_evidence(claim: Claim, seed: int) -> tuple[Evidence, ...]:
     """Gather every kind of evidence that applies to a claim."""
     outcomes = prove(claim)
@@ -200,10 +211,4 @@ def all_evidence(claim: Claim, seed: int) -> tuple[Evidence, ...]:
     enclosure = _enclosure(claim, outcomes, _generator(claim, "enclosure", seed))
     if enclosure is not None:
         found.append(enclosure)
-    if claim.subject is not None:
-        for kind in KINDS[2:]:
-            known = _checks(kind)
-            check = known.get(claim.subject[0]) or known.get(" ".join(map(str, claim.subject[:2])))
-            if check is not None:
-                found.append(_numerical(claim, kind, check, seed))
-    return tuple(found)
+    return (*found, *numerical_evidence(claim, seed))

@@ -16,6 +16,7 @@ from sympy import Rational, diff
 
 from numerics.checks.cases import Case, Circuit, cases, enclosed, with_attention
 from numerics.checks.comparison import Finding, Residual
+from numerics.checks.exact_words import evaluate_words
 from numerics.checks.explicit_model import ExplicitModel, Matrix, direction
 from numerics.checks.formulas import integral_formula, published_case, setting_of, velocity_formula
 from numerics.checks.tape import ball
@@ -24,7 +25,7 @@ from theory.paper.settings import SIGMA_OV
 from theory.registry import Claim
 from theory.symbols import c_OV, c_QK, mu_OV, mu_QK
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "LARGEST", "beside", "law_value", "laws_of", "ones_for", "speed", "worst"]
 
 COORDINATE: dict[Circuit, Any] = {"OV": mu_OV, "QK": mu_QK}
 #: Informative and noise tokens at most: hundreds of sequences, a few milliseconds each.
@@ -118,26 +119,36 @@ def off_line(case: Case, code: str, rng: np.random.Generator) -> ExplicitModel:
     return ExplicitModel(case, drawn)
 
 
-def _stated_sum(claim: Claim, name: str, entries: Mapping[str, list[Any]], case: Case) -> Any:
-    """A stated law with the entries of each orbit replaced by the mean of their velocities."""
+def law_value(claim: Claim, name: str, matrices: Mapping[Circuit, Matrix], case: Case) -> Any:
+    """A stated sum over a column of ``W_OV`` or a row of ``W_QK``, for the entries of any matrices."""
+    column = int(case.task.classes * case.task.block) if name.endswith("noise") else 0
+    entries = _orbit_entries(matrices, case, column)
     law = claim.stated[name]
-    images = {s: s for s in law.free_symbols}
     total = ball(0)
-    for symbol in images:
-        if symbol.name in entries:
-            mean = sum(entries[symbol.name], ball(0)) / len(entries[symbol.name])
-            total += enclosed(diff(law, symbol), case.values) * mean
+    for symbol in law.free_symbols:
+        found = entries.get(symbol.name, [])
+        if found:
+            total += enclosed(diff(law, symbol), case.values) * sum(found, ball(0)) / len(found)
     return total
 
 
-def _orbit_entries(velocities: Mapping[Circuit, Matrix], case: Case, column: int, row: int) -> dict[str, list[Any]]:
-    """The velocities of the entries in one column of ``W_OV`` and one row of ``W_QK``, by the names of their orbits."""
-    E_QK, blocks = direction(case, "QK")[row], int(case.task.classes * case.task.block)
-    output = [line[column] for line in velocities["OV"]]
+def laws_of(case: Case) -> Iterator[tuple[str, Circuit]]:
+    """The stated sums that a case has, by name."""
+    yield "column sum, informative", "OV"
+    yield "column sum, noise", "OV"
+    if case.finite:
+        yield f"row sum [{case.query_kind}]", "QK"
+
+
+def _orbit_entries(matrices: Mapping[Circuit, Matrix], case: Case, column: int) -> dict[str, list[Any]]:
+    """The entries in one column of ``W_OV`` and the first row of ``W_QK``, by the names of their orbits."""
+    E_QK, blocks = direction(case, "QK")[0], int(case.task.classes * case.task.block)
+    output = [line[column] for line in matrices["OV"]]
     own = column // int(case.task.block)
     informative = column < blocks
-    seen = [x for x, e in zip(velocities["QK"][row][:blocks], E_QK, strict=False) if e]
-    unseen = [x for x, e in zip(velocities["QK"][row][:blocks], E_QK, strict=False) if not e]
+    row = matrices["QK"][0]
+    seen = [x for x, e in zip(row[:blocks], E_QK, strict=False) if e]
+    unseen = [x for x, e in zip(row[:blocks], E_QK, strict=False) if not e]
     return {
         "W_OV_same": [output[own]] if informative else [],
         "W_OV_other": [x for i, x in enumerate(output) if i != own] if informative else [],
@@ -145,7 +156,7 @@ def _orbit_entries(velocities: Mapping[Circuit, Matrix], case: Case, column: int
         "W_QK_informative": seen,
         "W_QK_same": seen,
         "W_QK_other": unseen,
-        "W_QK_noise": velocities["QK"][row][blocks:],
+        "W_QK_noise": row[blocks:],
     }
 
 
@@ -153,24 +164,22 @@ def _shift(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
     """The stated sums of the velocity vanish off the line; so do those of the factors."""
     for case in cases(rng, "CACO", 1, LARGEST):
         velocities = off_line(case, "CACO", rng).velocities()
-        informative = int(case.task.classes * case.task.block)
-        for name, column in (("informative", 0), ("noise", informative)):
-            entries = {k: v for k, v in _orbit_entries(velocities, case, column, 0).items() if v}
-            law = f"column sum, {name}"
-            yield worst(f"d/dt of the {law}", [_stated_sum(claim, law, entries, case)], case)
-        if case.finite:
-            entries = {k: v for k, v in _orbit_entries(velocities, case, 0, 0).items() if v}
-            law = f"row sum [{case.query_kind}]"
-            yield worst(f"d/dt of the {law}", [_stated_sum(claim, law, entries, case)], case)
-    for case in cases(rng, "CAFO", 1, LARGEST):
-        slopes = off_line(case, "CAFO", rng).gradients()
-        sums = [sum(column, ball(0)) for column in zip(*slopes["U_OV"], strict=True)]
-        yield worst("d/dt of 1^T U_OV", sums, case)
-    for case in cases(rng, "FACO", 1, LARGEST):
-        if case.finite:
-            slopes = off_line(case, "FACO", rng).gradients()
-            sums = [sum(column, ball(0)) for column in zip(*slopes["V_QK"], strict=True)]
-            yield worst("d/dt of V_QK^T 1", sums, case)
+        for name, _ in laws_of(case):
+            yield worst(f"d/dt of the {name}", [law_value(claim, name, velocities, case)], case)
+    for code, name in (("CAFO", "ones U of OV"), ("FACO", "V ones of QK")):
+        for case in cases(rng, code, 1, LARGEST):
+            if case.finite or code == "CAFO":
+                slopes = off_line(case, code, rng).gradients()
+                factors = {k[0]: np.array(v, dtype=object) for k, v in slopes.items() if k[0] in "UV"}
+                sums = evaluate_words(claim.stated[name], factors | {"1": ones_for(name, factors)}, {})
+                yield worst(f"d/dt of {name}", sums.ravel(), case)
+
+
+def ones_for(name: str, factors: Mapping[str, Any]) -> Any:
+    """The vector of ones that a stated law multiplies a factor by."""
+    rows = factors["U" if "U" in name else "V"].shape[0]
+    like = next(iter(factors.values())).ravel()[0]
+    return np.full((rows, 1), like * 0 + 1)
 
 
 def _factor(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
