@@ -123,14 +123,15 @@ def _bracket(claim: Claim, case: Case, run: Any, times: tuple[float, ...]) -> It
         between = gain[first : at + 1]
         # the extremes of R between the recorded times: a margin of the largest change from one to the next
         jump = float(np.abs(np.diff(between)).max()) + SLACK
-        grown = [start + speed * span * (between.min() - jump), start + speed * span * (between.max() + jump)]
+        least = max(float(between.min()) - jump, 0.0)
+        grown = [start + speed * span * least, start + speed * span * (between.max() + jump)]
         high, low = (np.log1p((x["M"] - 1) / y) for y in grown)
         lead = evaluate(claim.stated["L"], {**case.values, t: Rational(float(grid[at]))})
         middle, half = (low + high) / 2 / lead, (high - low) / 2 / lead
         what = f"L over its leading term at t={grid[at]:.3g}"
         yield Comparison(what, middle, float(losses[at]) / lead, half + SLACK, case.describe())
         # and the bracket is around 1: as far as R is from 1 on this stretch, and the start of the stretch
-        off = max(abs(between.min() - jump - 1), abs(between.max() + jump - 1))
+        off = max(abs(least - 1), abs(between.max() + jump - 1))
         away = (off + start / (speed * grid[at]) + grid[first] / grid[at]) / max(1e-3, 1 - off)
         yield Comparison(f"limit of {what}", 1.0, float(losses[at]) / lead, 2 * away + SLACK, case.describe())
 
