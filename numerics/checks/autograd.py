@@ -174,6 +174,8 @@ def numeric(words: Words, matrices: dict[str, Array], scalars: dict[str, float])
     total: Array | None = None
     for word, coefficient in words.terms.items():
         value = float(coefficient.xreplace({s: scalars[s.name] for s in coefficient.free_symbols}))
+        if not word:
+            raise ValueError("a word without letters has no size")
         product = reduce(np.matmul, (matrices[a].T if t else matrices[a] for a, t in word))
         total = value * product if total is None else total + value * product
     if total is None:
