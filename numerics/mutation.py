@@ -10,8 +10,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -21,9 +22,9 @@ from sympy import Integer
 
 from theory.errors import GradlineError
 from theory.mutation.injections import INJECTIONS, injected
-from theory.mutation.judging import Answer, Judgement, judge, judge_derived, named_obligations, touches
+from theory.mutation.judging import Answer, Judgement, judge, judge_derived, named_obligations
 from theory.mutation.statements import derivation_mutants, mutants
-from theory.registry import Claim, claims, find
+from theory.registry import Claim, Obligation, claims, find
 
 __all__ = ["ClaimMutants", "InjectedError", "MutantResult", "MutationReport", "try_mutants", "witness_injection"]
 
@@ -125,15 +126,22 @@ def statement_results(claim: Claim, seed: int = 0, count: int | None = COUNT) ->
 
 def _derivation_results(claims_: Sequence[Claim], name: str) -> dict[str, tuple[MutantResult, float]]:
     """Confront qualitative claims with one wrong derivation, those that see a difference."""
-    right = {claim.id: named_obligations(claim) for claim in claims_}
+    right = _right(tuple(claims_))
     found = {}
     with injected(name):
         for claim in claims_:
             begin = time.perf_counter()
             for mutant in derivation_mutants(claim):
-                if mutant.injection == name and touches(mutant, right[claim.id]):
-                    found[claim.id] = _result(judge_derived(mutant)), time.perf_counter() - begin
+                judged = judge_derived(mutant, right[claim.id]) if mutant.injection == name else None
+                if judged is not None:
+                    found[claim.id] = _result(judged), time.perf_counter() - begin
     return found
+
+
+@lru_cache(maxsize=2)
+def _right(claims_: tuple[Claim, ...]) -> dict[str, dict[str, Obligation]]:
+    """The obligations of the right derivation; the cache is not among those that an injection empties."""
+    return {claim.id: named_obligations(claim) for claim in claims_}
 
 
 # ---- the witness -------------------------------------------------------------------------------------------
@@ -235,6 +243,10 @@ def _results(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Any]]:
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
+        except BrokenExecutor:
+            raise GradlineError(
+                "mutants: a process ended before its work was done; close other programs, run again"
+            ) from None
         finally:
             for future in futures:
                 future.cancel()

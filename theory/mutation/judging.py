@@ -112,7 +112,9 @@ def judge(mutant: Mutant, original: Mapping[str, Obligation] | None = None) -> J
         return Judgement(mutant, "equivalent", "the formulas have one normal form")
     if mutant.injection is not None:
         with injected(mutant.injection):
-            return judge_derived(mutant)
+            judged = judge_derived(mutant)
+        if judged is not None:
+            return judged
     if original is None:
         original = named_obligations(mutant.claim)
     pairs = changed_obligations(mutant, original)
@@ -128,31 +130,31 @@ def named_obligations(claim: Claim) -> dict[str, Obligation]:
     return {o.name: o for o in claim.obligations(claim.stated)}
 
 
-def touches(mutant: Mutant, original: Mapping[str, Obligation]) -> bool:
-    """Whether the obligations of a mutant differ from the original ones inside of `injected` blocks.
+def touches(found: Mapping[str, Obligation], original: Mapping[str, Obligation]) -> bool:
+    """Whether an error in the derivation changes what a claim has to prove.
 
-    Parameters: ``mutant``; ``original``, the obligations of the right derivation by name. Returns: True also where the
-    derivation stops with an error; auxiliary obligations in dummies of their own don't count.
+    Parameters: ``found`` and ``original``, the obligations of the wrong and of the right derivation by name.
+    Returns: a truth value; auxiliary obligations in dummies of their own don't count.
     """
-    try:
-        found = named_obligations(mutant.claim)
-    except GradlineError:
-        return True
     return any(
         o != original.get(name) and not (isinstance(o.value, Expr) and o.value.has(Dummy)) for name, o in found.items()
     )
 
 
-def judge_derived(mutant: Mutant) -> Judgement:
+def judge_derived(mutant: Mutant, original: Mapping[str, Obligation] | None = None) -> Judgement | None:
     """Confront a mutant with what the derivation says now, inside of `injected` blocks.
 
-    Parameters: ``mutant``. Returns: a `Judgement`; a derivation that stops with an error refutes.
+    Parameters: ``mutant``; ``original``, the obligations of the right derivation by name.
+    Returns: a `Judgement`, or None if the error changes none of the original obligations. A derivation that stops
+    with an error refutes.
     """
     try:
-        pairs = tuple((o, None) for o in mutant.obligations())
+        found = {o.name: o for o in mutant.obligations()}
     except GradlineError as error:
         return Judgement(mutant, "refuted", f"the derivation refuses: {error}")
-    return _by_obligations(mutant, pairs)
+    if original is not None and not touches(found, original):
+        return None
+    return _by_obligations(mutant, tuple((o, None) for o in found.values()))
 
 
 def _by_obligations(mutant: Mutant, pairs: Pairs) -> Judgement:
