@@ -1,4 +1,8 @@
-"""From claims to verdicts: exact proof first, then independent numerical evidence from the full model.
+"""From claims to verdicts: exact proof first, then four kinds of numerical evidence.
+
+*symbolic*: every obligation by its normal form; *enclosure*: the obligations in ball arithmetic; *instance*:
+the model at small sizes, written out, in balls or fractions; *autograd*: derivatives of the full model in
+torch; *trajectory*: runs of it.
 
 ``proved`` needs every obligation of a claim decided exactly; ``supported`` means undecided with numerical
 evidence for it; ``refuted`` means an exact counterexample or a contradiction by the full model; everything else
@@ -137,6 +141,10 @@ def verify_claim(claim: Claim, seed: int = 0) -> ClaimResult:
     return ClaimResult(claim, judge(claim, evidence), evidence, time.perf_counter() - begin)
 
 
+#: Claims from which on a second process, which takes seconds to start, saves time.
+_WORTHWHILE = 6
+
+
 def _parts(claim: Claim, seed: int) -> tuple[Verdict, tuple[Evidence, ...], float]:
     """The result for a claim without the claim, which holds functions and does not travel between processes."""
     result = verify_claim(claim, seed)
@@ -144,7 +152,7 @@ def _parts(claim: Claim, seed: int) -> tuple[Verdict, tuple[Evidence, ...], floa
 
 
 def _results(chosen: Sequence[Claim], seed: int, progress: Progress, processes: int) -> Iterator[ClaimResult]:
-    if processes == 1 or len(chosen) < 2:
+    if processes == 1 or len(chosen) < _WORTHWHILE:
         for done, claim in enumerate(chosen):
             progress(done, len(chosen), claim.id)
             yield verify_claim(claim, seed)

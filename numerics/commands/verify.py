@@ -64,7 +64,7 @@ def verify(
 
     begin = time.perf_counter()
     with progress_bar("verifying") as update:
-        report = gather(chosen, seed=number, progress=update)
+        report = gather(chosen, seed=number, progress=update, processes=2)
     if json is not None:
         from numerics.certificates import certificate, dump
 

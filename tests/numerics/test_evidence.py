@@ -154,6 +154,24 @@ def test_the_same_seed_gives_the_same_report() -> None:
     assert alone["claims"] == first["claims"][1:]
 
 
+def test_a_second_process_changes_nothing() -> None:
+    """Claims of the theory travel, those of a user stay; a claim that contradicts itself is an error in both."""
+    names = (
+        "attention-mass",
+        "product-flow",
+        "balancedness",
+        "balanced-root",
+        "isometry-criterion",
+        "noise-correction",
+    )
+    chosen = [*map(find, names), PROVED]
+    one, two = (verify(chosen, seed=1, processes=count) for count in (1, 2))
+    assert without_time(one) == without_time(two)
+    assert {r.verdict for r in two.results} == {"proved"}
+    with pytest.raises(ValueError, match="processes=3: expected 1 or 2"):
+        verify(chosen, processes=3)
+
+
 def test_reports_are_json() -> None:
     report = verify([find("flow-fafo"), find("product-flow"), find("isometry-criterion"), REFUTED])
     data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
