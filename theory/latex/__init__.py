@@ -1,0 +1,7 @@
+"""LaTeX of the theory: notation, printer, documents."""
+
+from __future__ import annotations
+
+from theory.latex.notation import Notation, Rate, load_notation
+
+__all__ = ["Notation", "Rate", "load_notation"]
