@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from numerics.commands.derive import derive
+from numerics.commands.figure import figure
 from numerics.commands.simulate import EPILOG as SIMULATE_EPILOG
 from numerics.commands.simulate import simulate
 from numerics.commands.verify import verify
@@ -70,6 +71,7 @@ app = typer.Typer(
 app.command()(derive)
 app.command()(verify)
 app.command(epilog=SIMULATE_EPILOG)(simulate)
+app.command()(figure)
 
 
 def _print_version(wanted: bool) -> None:
@@ -92,7 +94,9 @@ def _top(
     ] = False,
 ) -> None:
     if ctx.invoked_subcommand is None:
-        raise typer.BadParameter("no command; expected derive, verify or simulate; see gradline --help")
+        *most, last = ctx.command.commands  # type: ignore[attr-defined]
+        known = f"{', '.join(most)} or {last}"
+        raise typer.BadParameter(f"no command; expected {known}; see gradline --help")
 
 
 def _usage_message(error: Any) -> str:

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-__all__ = ["check_file", "write_files"]
+__all__ = ["check_file", "make_folder", "write_files"]
 
 
 def check_file(option: str, text: str, suffixes: Collection[str]) -> Path:
@@ -38,6 +38,25 @@ def check_file(option: str, text: str, suffixes: Collection[str]) -> Path:
     if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise ValueError(f"{option}={text}: no permission to write there; choose another place")
     return path
+
+
+def make_folder(option: str, text: str) -> Path:
+    """Return a folder that files can be written to, made if only its last part is missing.
+
+    Raises: ``ValueError`` where that is not possible.
+    """
+    given = Path(os.path.realpath(text))
+    if given.exists() and not given.is_dir():
+        raise ValueError(f"{option}={text}: this is a file; expected a folder")
+    if not given.is_dir():
+        if not given.parent.is_dir():
+            raise ValueError(f"{option}={text}: the folder {given.parent} does not exist; create it first")
+        if not os.access(given.parent, os.W_OK | os.X_OK):
+            raise ValueError(f"{option}={text}: no permission to make a folder there; choose another place")
+        given.mkdir(exist_ok=True)
+    if not os.access(given, os.W_OK | os.X_OK):
+        raise ValueError(f"{option}={text}: no permission to write there; choose another place")
+    return given
 
 
 def _either(choices: Collection[str]) -> str:

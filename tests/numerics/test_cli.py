@@ -169,7 +169,7 @@ WRONG: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "option without a value": (("derive", "--model"), ("derive", *SIZES), ("--model",)),
     "extra word": (("derive", "CACO"), ("derive", *SIZES), ("CACO",)),
     "unknown command": (("verfy", "--list"), ("verify", "--list"), ("'verfy'", "did you mean 'verify'")),
-    "no command": ((), ("--version",), ("derive, verify or simulate",)),
+    "no command": ((), ("--version",), ("expected derive, verify, simulate",)),
     "unknown claim": (
         ("verify", "--claim", "balancednes"),
         ("verify", "--claim", "balancedness"),

@@ -5,41 +5,19 @@ Source: the time courses of arXiv 2608.06776.
 
 from __future__ import annotations
 
-import io
-import logging
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from numerics.figures.style import PAGE, ordered_colors, styled
 from numerics.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "figure_bytes", "trajectory_figure"]
+__all__ = ["trajectory_figure"]
 
-#: File extension -> format.
-FORMATS = {".pdf": "pdf", ".png": "png"}
-
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "axes.labelsize": 9,
-    "legend.fontsize": 8,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.linewidth": 0.4,
-    "grid.color": "0.88",
-    "lines.solid_capstyle": "round",
-    "mathtext.fontset": "cm",
-    "pdf.fonttype": 42,
-}
 _PANELS = (
     ("mu_OV", r"$\mu_{\mathrm{OV}}$", "linear"),
     ("mu_QK", r"$\mu_{\mathrm{QK}}$", "linear"),
@@ -47,15 +25,6 @@ _PANELS = (
     ("loss", "loss", "log"),
 )
 _DECADES = 6.0
-
-
-def _colors(count: int) -> list[Any]:
-    """Colors in order of lightness, told apart by color-blind readers and in gray."""
-    import matplotlib
-
-    if count == 1:
-        return ["#1f4e79"]
-    return list(matplotlib.colormaps["viridis"](np.linspace(0.0, 0.88, count)))
 
 
 def _window(runs: Sequence[Trajectory], time: str) -> tuple[float, float]:
@@ -93,16 +62,15 @@ def trajectory_figure(
     """
     if not runs or len(runs) != len(labels):
         raise ValueError(f"{len(runs)} runs with {len(labels)} labels: expected at least one run and a label for each")
-    import matplotlib
     from matplotlib.figure import Figure
 
     low, high = _window(runs, time)
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(6.9, 4.6), layout="constrained")
+    with styled():
+        figure = Figure(figsize=(PAGE, 4.6), layout="constrained")
         axes = figure.subplots(2, 2, sharex=True).ravel()
         widths = np.linspace(2.4, 1.2, len(runs)) if len(runs) > 1 else [1.8]
         handles = []
-        for run, color, width in zip(runs, _colors(len(runs)), widths, strict=True):
+        for run, color, width in zip(runs, ordered_colors(len(runs)), widths, strict=True):
             x = np.where(getattr(run, time) == 0, low, getattr(run, time))
             for axis, (name, _, _) in zip(axes, _PANELS, strict=True):
                 (curve,) = axis.plot(x[x >= low], getattr(run, name)[x >= low], color=color, linewidth=width)
@@ -117,17 +85,3 @@ def trajectory_figure(
                 handles, labels, title=title, loc="outside right center", frameon=False, ncols=1 + len(runs) // 20
             )
     return figure
-
-
-def figure_bytes(figure: Figure, path: Path) -> bytes:
-    """The figure as the content of a file, in the format of its extension; the same bytes each time."""
-    import matplotlib
-
-    # fontTools reports the age of the embedded fonts on stderr
-    logging.getLogger("fontTools").setLevel(logging.ERROR)
-    kind = FORMATS[path.suffix.lower()]
-    metadata: dict[str, Any] = {"CreationDate": None} if kind == "pdf" else {"Software": None}
-    stream = io.BytesIO()
-    with matplotlib.rc_context(_STYLE):
-        figure.savefig(stream, format=kind, dpi=200, metadata=metadata)
-    return stream.getvalue()

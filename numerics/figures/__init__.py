@@ -1,0 +1,46 @@
+"""Figures: trajectories of a run, and those of the paper by name.
+
+Each named figure is a module with ``draw(request) -> Drawing``; `FIGURES` says where. All share the look
+of `numerics.figures.style`.
+
+Source: the figures of arXiv 2608.06776.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numerics.figures.drawing import Drawing as Drawing
+    from numerics.figures.drawing import Request as Request
+    from numerics.figures.drawing import draw as draw
+    from numerics.figures.style import FORMATS as FORMATS
+    from numerics.figures.style import figure_bytes as figure_bytes
+    from numerics.figures.trajectories import trajectory_figure as trajectory_figure
+
+_HOME = {
+    "Drawing": "drawing",
+    "Request": "drawing",
+    "draw": "drawing",
+    "FORMATS": "style",
+    "figure_bytes": "style",
+    "trajectory_figure": "trajectories",
+}
+
+#: Name of a figure -> module that draws it and what it shows.
+FIGURES: dict[str, tuple[str, str]] = {
+    "line": ("numerics.figures.straight_lines", "the full model on the straight lines of the first integral"),
+}
+
+__all__ = [*_HOME, "FIGURES"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'numerics.figures' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(f"numerics.figures.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
