@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 from sympy import Dummy, Integer, Symbol, exp, factor, oo
 from sympy.polys.domains import QQ
 from sympy.polys.matrices import DomainMatrix
-from sympy.polys.polytools import Poly, lcm, together
+from sympy.polys.polytools import Poly, cancel, lcm
 
 from theory.frozen import FrozenMap
 from theory.task import TokenTask
@@ -130,11 +130,11 @@ def _coefficient_rows(velocities: Sequence[Any], states: Sequence[Symbol]) -> tu
     """Write each velocity over one common denominator as a row of coefficients in the moving quantities."""
     exponentials = sorted(set().union(*(v.atoms(exp) for v in velocities)), key=str)
     atoms = {e: Dummy(f"e{i}") for i, e in enumerate(exponentials)}
-    fractions = [together(v.xreplace(atoms)).as_numer_denom() for v in velocities]
+    fractions = [cancel(v.xreplace(atoms)).as_numer_denom() for v in velocities]
     denominator = Integer(1)
     for _, d in fractions:
         denominator = lcm(denominator, d)
-    cleared = [together(n * (denominator / d)) for n, d in fractions]
+    cleared = [n * cancel(denominator / d) for n, d in fractions]
     moving = [s for s in states if any(c.has(s) for c in cleared)] + list(atoms.values())
     symbols = sorted(set().union(*(c.free_symbols for c in cleared)) - set(moving), key=lambda s: s.name)
     if not moving:
@@ -157,6 +157,8 @@ def linear_laws(
     Parameters: ``states``, the orbit values; ``velocities``, their time derivatives, in the same order; ``moving``,
     every symbol that changes in time.
 
+    Denominators may be written in any way, factored or not.
+
     Returns: a basis of the laws, the first non-zero coefficient of each scaled to 1 or to a polynomial in the sizes.
     """
     rows, symbols = _coefficient_rows(velocities, moving)
@@ -167,7 +169,7 @@ def linear_laws(
     for vector in basis:
         denominator = Integer(1)
         for entry in vector:
-            denominator = lcm(denominator, together(entry).as_numer_denom()[1])
+            denominator = lcm(denominator, cancel(entry).as_numer_denom()[1])
         cleared = [factor(entry * denominator) for entry in vector]
         laws.append(LinearLaw(circuit, FrozenMap({s: c for s, c in zip(states, cleared, strict=True) if c != 0})))
     return tuple(laws)

@@ -224,3 +224,15 @@ def test_orbit_velocity_divides_by_the_size() -> None:
     assert (orbit_velocity(moving, eta_OV, slope) + eta_OV * slope / (M * b)) == 0
     assert still.frozen
     assert orbit_velocity(still, eta_OV, slope) == 0
+
+
+def test_denominators_may_be_squared_or_expanded() -> None:
+    x, y = Symbol("x", real=True), Symbol("y", real=True)
+    share = exp(x - y) / (1 + exp(x - y))
+    for size in ((M + 1) ** 2, M**2 + 2 * M + 1):
+        (law,) = linear_laws("OV", [x, y], [share / M**2, -2 * share / size], [x, y])
+        assert (law.coefficients[x] * (M + 1) ** 2 - 2 * law.coefficients[y] * M**2).expand() == 0
+    # twin: one more power of a size leaves one law too, with other coefficients; a share that moves leaves none
+    (other,) = linear_laws("OV", [x, y], [share / M**3, -2 * share / (M + 1) ** 2], [x, y])
+    assert (other.coefficients[x] * (M + 1) ** 2 - 2 * other.coefficients[y] * M**2).expand() != 0
+    assert linear_laws("OV", [x, y], [share / M**2, (share - 1) / M**2], [x, y]) == ()
