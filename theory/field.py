@@ -16,6 +16,7 @@ from flint import fmpz
 from sympy import E, Integer, Pow, exp, log
 
 from theory.algebra import Atom, Fraction, Poly
+from theory.denesting import square_roots
 from theory.domain import Domain, Pieces
 from theory.lattice import dependence
 from theory.signs import Range, Sign
@@ -77,6 +78,9 @@ class Field(Domain):
                 return self.tower.mul(inner, self.tower.fraction(1, atom.order))
             if atom.kind == "lambert" and self.positive(atom.data):
                 return self.tower.sub(self.log(atom.data), self.tower.generator(index))
+        square = None if any(known == poly for known, _ in self.logs) else self._square_root(poly, within=True)
+        if square is not None:
+            return self.tower.mul(self.log(square), self.tower.fraction(2))
         return self._log_conjugate(poly) or self.log_atom(poly)
 
     def positive(self, a: Fraction) -> bool:
@@ -243,8 +247,21 @@ class Field(Domain):
         if atom is not None and atom.kind == "root":
             base = Fraction(atom.radicand, self.tower.constant(1))
             return self.tower.mul(result, self.rational_power(base, rest / atom.order))
+        square = None if any(known == poly for known, _, _ in self.roots) else self._square_root(poly)
+        if square is not None:
+            return self.tower.mul(result, self.rational_power(square, 2 * rest))
         root, order = self._root_atom(poly, rest.denominator)
         return self.tower.mul(result, self.tower.power(root, int(rest * order)))
+
+    def _square_root(self, poly: Poly, within: bool = False) -> Fraction | None:
+        """``sqrt(poly) = Abs(a)`` where ``a**2 = poly`` and the denominator of ``a`` vanishes nowhere."""
+        for root in square_roots(self.tower, poly, within):
+            below = Fraction(root.den, self.tower.constant(1))
+            sign = self.signs.of_fraction(below)
+            if sign is not None and sign.strict:
+                self.note_factors(below)
+                return self.absolute(root)
+        return None
 
     def _root_atom(self, poly: Poly, order: int) -> tuple[Fraction, int]:
         for known, index, position in self.roots:
