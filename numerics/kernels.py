@@ -8,18 +8,16 @@ Source: arXiv 2608.06776, reduced dynamics; claims `flow-collapsed`, `flow-cafo`
 from __future__ import annotations
 
 import importlib
-import linecache
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from typing import Any
-from zlib import crc32
 
 import mpmath
 from sympy import Symbol
 
-from numerics.backends.printer import Dialect, Signature, identifiers, module
+from numerics.backends.printer import Dialect, Signature, identifiers
 from numerics.functions import sigmoid
 from numerics.ir import Program, lower
 from numerics.requests import Request, expression_request, flow_request
@@ -32,17 +30,17 @@ from theory.symbols import SYMBOLS
 __all__ = ["BACKENDS", "Kernel", "compile_kernel"]
 
 #: Backends by name: the module that holds the `Dialect`.
-BACKENDS = {"numpy": "numerics.backends.numpy", "torch": "numerics.backends.torch"}
+BACKENDS = {name: f"numerics.backends.{name}" for name in ("numpy", "torch", "numba", "c")}
 
 
 @dataclass(frozen=True)
 class Kernel:
     """A compiled function.
 
-    ``source``, standalone Python that needs only the backend's library; ``arguments``, names of the symbols in order;
+    ``source``, standalone Python or C that needs only the backend's library; ``arguments``, names of the symbols;
     ``parameters``, the names they have in the source, different where Python or the backend needs a name itself (either
-    may be used as a keyword); ``outputs``, names of what is returned; ``backend``; ``function``, the bare
-    function. A kernel can be pickled.
+    may be used as a keyword); ``outputs``, names of what is returned; ``backend``; ``layout``, "single" for one array,
+    the shape of a matrix, or None for a tuple; ``function``, the bare function. A kernel can be pickled.
     """
 
     name: str
@@ -51,15 +49,12 @@ class Kernel:
     outputs: tuple[str, ...]
     backend: str
     parameters: tuple[str, ...] = field(repr=False)
+    layout: tuple[int, ...] | str | None = field(default=None, repr=False)
 
     @cached_property
     def function(self) -> Any:
         """The plain function of the source, by position; built when first used: reading the source imports nothing."""
-        file = f"<gradline {self.backend} kernel {self.name} {crc32(self.source.encode()):08x}>"
-        space: dict[str, Any] = {"__name__": f"gradline_kernel_{self.name}"}
-        exec(compile(self.source, file, "exec"), space)
-        linecache.cache[file] = (len(self.source), None, self.source.splitlines(True), file)
-        return space[self.name]
+        return importlib.import_module(BACKENDS[self.backend]).load(self)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Evaluate at arguments given by position or by name.
@@ -91,7 +86,7 @@ class Kernel:
         return tuple(bound[a] for a in self.arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = (self.name, self.source, self.arguments, self.outputs, self.backend, self.parameters)
+        values = (self.name, self.source, self.arguments, self.outputs, self.backend, self.parameters, self.layout)
         return Kernel, values
 
 
@@ -106,8 +101,8 @@ def compile_kernel(
 
     For a flow: ``(mu_OV, mu_QK, *parameters) -> (d mu_OV/dt, d mu_QK/dt, L, alpha)``.
 
-    Parameters: ``target``; ``backend``, "numpy" or "torch"; ``args``, symbols in call order: all that occur and perhaps
-    more, which take part in broadcasting only (of a flow by default its states, then its parameters);
+    Parameters: ``target``; ``backend``, "numpy", "torch", "numba" or "c"; ``args``, symbols in call order: all that
+    occur and perhaps more, which take part in broadcasting only (of a flow by default its states, then its parameters);
     ``outputs``, which outputs of a flow and in what order (default ``d_mu_OV, d_mu_QK, loss, attention``), or names for
     the outputs of expressions; ``name`` of the function in the source.
     Returns: a `Kernel`. Arguments broadcast; an expression gives one array, a flow or a sequence a tuple, a matrix one
@@ -187,7 +182,8 @@ def _program(request: Request) -> Program:
 
 @lru_cache(maxsize=256)
 def _compile(request: Request) -> Kernel:
-    dialect: Dialect = importlib.import_module(BACKENDS[request.backend]).DIALECT
+    backend = importlib.import_module(BACKENDS[request.backend])
+    dialect: Dialect = backend.DIALECT
     symbols = tuple(s.name for s in request.arguments)
     parameters = identifiers(symbols, dialect.reserved | {request.name} | {n for _, n in request.known})
     notes = tuple(f"{SYMBOLS[s].space}, {SYMBOLS[s].meaning}" if s in SYMBOLS else "" for s in symbols)
@@ -200,6 +196,8 @@ def _compile(request: Request) -> Kernel:
         notes=notes,
         shape=request.shape,
         single=request.single,
+        uniform=tuple(s.name for s in request.uniform),
     )
-    source = module(_program(request), dialect, signature)
-    return Kernel(request.name, source, symbols, request.outputs, request.backend, parameters)
+    source = backend.emit(_program(request), signature)
+    layout = "single" if request.single else request.shape
+    return Kernel(request.name, source, symbols, request.outputs, request.backend, parameters, layout)

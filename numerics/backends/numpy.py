@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from numerics.backends.printer import Dialect
+from numerics.backends import python_module
+from numerics.backends.printer import Dialect, Signature
+from numerics.ir import Program
 
-__all__ = ["DIALECT"]
+__all__ = ["DIALECT", "emit", "load"]
 
 _HELPERS = {
     "_inputs": '''\
@@ -110,5 +112,12 @@ DIALECT = Dialect(
     reserved=frozenset(
         {"np", "special", "float", "bool", "int", "range", "type", "dtype", "shape", "entries", "values", *_HELPERS}
     ),
-    constant_operand=lambda text, other: text,
 )
+
+
+def emit(program: Program, signature: Signature) -> str:
+    """Standalone source of a program."""
+    return python_module.module(program, DIALECT, signature)
+
+
+load = python_module.load

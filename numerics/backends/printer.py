@@ -1,14 +1,13 @@
-"""Printing a program as Python source: what all Python backends share.
+"""Printing a program, assignment by assignment: what all backends share.
 
 A backend adds a `Dialect`: how each operation is called, which helpers that needs, how a constant becomes an operand.
-Its helpers `_inputs`, `_shaped` and `_stacked` bring arguments in and results out.
 """
 
 from __future__ import annotations
 
 import keyword
 import re
-import textwrap
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +16,10 @@ from fractions import Fraction
 
 from numerics.ir import Program, UnsupportedError
 
-__all__ = ["Dialect", "Signature", "identifiers", "module"]
+__all__ = ["LINE", "Body", "Dialect", "Signature", "identifiers", "needed", "python_number", "words"]
 
+LINE = 88
 _WIDTH = 64
-_LINE = 88
 _INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
 _WORDS = {
     "add": "total", "sub": "difference", "mul": "product", "div": "ratio", "neg": "negative", "exp": "exponential",
@@ -30,7 +29,9 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Signature:
-    """What the source says: name, symbols, their parameter names, outputs, title, notes, shape of a matrix."""
+    """What the source says: name, symbols, their parameter names, outputs, title, notes, shape of a matrix, and the
+    parameters that are usually one number for all states.
+    """
 
     name: str
     symbols: tuple[str, ...]
@@ -40,6 +41,16 @@ class Signature:
     notes: tuple[str, ...]
     shape: tuple[int, ...] | None
     single: bool
+    uniform: tuple[str, ...] = ()
+
+
+def python_number(value: Fraction | Decimal | None) -> tuple[str, int]:
+    """Text and binding strength of a constant in Python."""
+    if isinstance(value, Fraction):
+        strength = 2 if value.denominator != 1 else 4
+        return str(value), 0 if value < 0 else strength
+    number = float(value or 0)
+    return repr(number), 0 if number < 0 else 4
 
 
 @dataclass(frozen=True)
@@ -49,7 +60,7 @@ class Dialect:
     ``imports``, text in use -> statement; ``calls``, operation -> function; ``helpers``, sources by name;
     ``copy``, how to copy an argument; ``defaults``, dtype and shape without arguments;
     ``reserved``, names it needs for itself; ``constant_operand``, how a constant (first) is printed beside another
-    operand (second).
+    operand (second); ``number``, a constant and how strongly its text binds; ``assignment``, a variable and its value.
     """
 
     name: str
@@ -59,7 +70,9 @@ class Dialect:
     copy: str
     defaults: str
     reserved: frozenset[str]
-    constant_operand: Callable[[str, str], str]
+    constant_operand: Callable[[str, str], str] = lambda text, other: text
+    number: Callable[[Fraction | Decimal | None], tuple[str, int]] = python_number
+    assignment: str = "{} = {}"
 
 
 def identifiers(symbols: Iterable[str], reserved: frozenset[str]) -> tuple[str, ...]:
@@ -70,24 +83,22 @@ def identifiers(symbols: Iterable[str], reserved: frozenset[str]) -> tuple[str, 
     """
     found: list[str] = []
     for symbol in symbols:
-        name = re.sub(r"\W+", "_", symbol.replace("{", "").replace("}", "")).strip("_") or "x"
-        name = f"x{name}" if name[0].isdigit() else name
+        plain = unicodedata.normalize("NFKC", symbol.replace("{", "").replace("}", ""))
+        letters = "".join(c if f"_{c}".isidentifier() else "_" for c in plain)
+        name = re.sub("__+", "_", letters).strip("_") or "x"
+        name = name if name.isidentifier() else f"x{name}"
         while keyword.iskeyword(name) or name in reserved or name in found:
             name += "_"
         found.append(name)
     return tuple(found)
 
 
-def _number(value: Fraction | Decimal | None) -> tuple[str, int]:
-    """Text and binding strength of a constant."""
-    if isinstance(value, Fraction):
-        strength = 2 if value.denominator != 1 else 4
-        return str(value), 0 if value < 0 else strength
-    number = float(value or 0)
-    return repr(number), 0 if number < 0 else 4
+def words(text: str) -> frozenset[str]:
+    """The words of a text, such as names that are taken."""
+    return frozenset(text.split())
 
 
-class _Body:
+class Body:
     """Decides which values become variables and prints the rest in place."""
 
     def __init__(self, program: Program, dialect: Dialect, parameters: Sequence[str], taken: frozenset[str]) -> None:
@@ -106,7 +117,7 @@ class _Body:
                 self.texts.append((self.argument[str(value.argument)], 4))
                 continue
             if value.op == "const":
-                self.texts.append(_number(value.constant))
+                self.texts.append(self.dialect.number(value.constant))
                 continue
             text = self._fitted(value.op, value.operands)
             known = self.program.names.get(index)
@@ -116,7 +127,7 @@ class _Body:
         return self.lines
 
     def _assign(self, variable: str, text: tuple[str, int]) -> tuple[str, int]:
-        self.lines.append(f"{variable} = {text[0]}")
+        self.lines.append(self.dialect.assignment.format(variable, text[0]))
         return variable, 4
 
     def _fitted(self, op: str, operands: Sequence[int]) -> tuple[str, int]:
@@ -162,7 +173,7 @@ def _wrap(text: tuple[str, int], least: int) -> str:
     return text[0] if text[1] >= least else f"({text[0]})"
 
 
-def _needed(names: Iterable[str], helpers: Mapping[str, str]) -> list[str]:
+def needed(names: Iterable[str], helpers: Mapping[str, str]) -> list[str]:
     """Sources of the helpers by these names and of those they call, the called ones first."""
     found: list[str] = []
 
@@ -178,80 +189,3 @@ def _needed(names: Iterable[str], helpers: Mapping[str, str]) -> list[str]:
     for name in names:
         need(name)
     return found
-
-
-def _docstring(signature: Signature) -> list[str]:
-    lines = [f'"""{signature.title}', ""]
-    for symbol, parameter, note in zip(signature.symbols, signature.parameters, signature.notes, strict=True):
-        renamed = f" (the symbol {symbol})" if symbol != parameter else ""
-        text = f"{parameter}{renamed}: {note or 'real'}"
-        lines += textwrap.wrap(text, 84, subsequent_indent="    ", break_long_words=False)
-    kind = "the value of" if signature.single else "the tuple"
-    if signature.shape is not None:
-        kind = "an array of shape (*batch, " + ", ".join(str(n) for n in signature.shape) + "):"
-    lines += ["", "Arguments broadcast; integers become floating point, float32 stays float32."]
-    returned = f"Returns {kind} {', '.join(signature.outputs)}"
-    wrapped = textwrap.wrap(
-        f"{returned}, each of the common shape.", 84, subsequent_indent="    ", break_long_words=False
-    )
-    return [line.rstrip() for line in [*lines, *wrapped, '"""']]
-
-
-def _returned(texts: Sequence[str], signature: Signature) -> list[str]:
-    if signature.shape is not None:
-        rows = ", ".join(str(n) for n in signature.shape)
-        inner = [f"    {t}," for t in texts]
-        return ["entries = [", *inner, "]", f"return _stacked(entries, dtype, shape, ({rows}))"]
-    shaped = [f"_shaped({t}, dtype, shape)" for t in texts]
-    if signature.single:
-        return [f"return {shaped[0]}"]
-    return ["return (", *[f"    {s}," for s in shaped], ")"]
-
-
-def _entry(parameters: Sequence[str]) -> list[str]:
-    """Arguments become arrays: one line, or several if it is long."""
-    names = ", ".join(parameters)
-    line = f"({names}{',' * (len(parameters) == 1)}), dtype, shape = _inputs({names})"
-    if len(line) <= _LINE:
-        return [line]
-    rows = [f"    {row}" for row in textwrap.wrap(names, _LINE - 8, break_long_words=False)]
-    unpack = [f"{names} = values"] if len(names) < _LINE - 16 else ["(", *rows, ") = values"]
-    return ["values, dtype, shape = _inputs(", *rows, ")", *unpack]
-
-
-def _header(signature: Signature) -> list[str]:
-    names = ", ".join(signature.parameters)
-    line = f"def {signature.name}({names}):"
-    if len(line) <= _LINE:
-        return [line]
-    rows = textwrap.wrap(names, _LINE - 8, break_long_words=False)
-    return [f"def {signature.name}(", *[f"    {row}" for row in rows], "):"]
-
-
-def module(program: Program, dialect: Dialect, signature: Signature) -> str:
-    """Print a program as a standalone module with one function.
-
-    Parameters: ``program``; ``dialect``, the backend; ``signature``, what the docstring says.
-    Returns: Python source. Raises: `UnsupportedError` for an operation the backend does not have.
-    """
-    printer = _Body(program, dialect, signature.parameters, frozenset({signature.name}))
-    lines = printer.print()
-    texts = []
-    for position, index in enumerate(program.outputs):
-        repeated = program.values[index].op == "arg" or index in program.outputs[:position]
-        constant = program.values[index].op == "const"
-        text = printer.texts[index][0]
-        texts.append(dialect.copy.format(text) if repeated and not constant else text)
-    if signature.parameters:
-        lines[:0] = _entry(signature.parameters)
-    else:
-        lines.insert(0, dialect.defaults)
-    used = sorted({dialect.calls[v.op] for v in program.values if v.op in dialect.calls})
-    first = [n for n in ("_inputs",) if signature.parameters]
-    last = "_shaped" if signature.shape is None else "_stacked"
-    helpers = _needed([*first, last, *used], dialect.helpers)
-    inner = [*_docstring(signature), *lines, *_returned(texts, signature)]
-    function = "\n".join([*_header(signature), *[f"    {line}" if line else "" for line in inner]])
-    code = "\n\n\n".join([*[h.rstrip() for h in helpers], function])
-    imports = "\n".join(s for text, s in dialect.imports.items() if text in code)
-    return f'"""{signature.title}"""\n\n{imports}\n\n\n{code}\n'

@@ -91,7 +91,7 @@ def flow_grid(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", ["numpy", "torch", "numba", "c"])
 def test_published_system_to_rounding(backend, dtype):
     kernel = compile_kernel(general_flow(), backend)
     points = [np.array(c, dtype) for c in zip(*flow_grid(dtype), strict=True)]

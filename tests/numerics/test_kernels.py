@@ -122,7 +122,7 @@ def test_arguments_of_a_flow_and_subset_of_outputs():
         ({"outputs": ["los"]}, "output 'los': .* did you mean loss"),
         ({"outputs": []}, "at least one"),
         ({"outputs": ["loss", "loss"]}, "distinct"),
-        ({"backend": "nympy"}, "backend 'nympy': expected one of numpy, torch"),
+        ({"backend": "nympy"}, "backend 'nympy': expected one of numpy, torch, numba, c"),
         ({"args": [mu_OV, mu_QK]}, "args: .*M.* is not among"),
         ({"name": "a b"}, "name 'a b'"),
     ],

@@ -1,0 +1,197 @@
+"""Standalone C source: one function of plain numbers, and a loop over arrays around it."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+
+from numerics.backends.c_library import load
+from numerics.backends.printer import LINE, Body, Dialect, Signature, identifiers, needed, words
+from numerics.ir import Program
+
+__all__ = ["DIALECT", "emit", "load"]
+
+_HELPERS = {
+    "decay": """\
+/* exp(-|x|), which cannot overflow. */
+static inline double decay(double x)
+{
+    return exp(-fabs(x));
+}
+""",
+    "sigmoid": """\
+/* 1/(1 + exp(-x)) from decay = exp(-|x|): both tails keep their digits. */
+static inline double sigmoid(double x, double decay)
+{
+    return (x < 0.0 ? decay : 1.0) / (1.0 + decay);
+}
+""",
+    "softplus": """\
+/* log(1 + exp(x)) from decay = exp(-|x|). */
+static inline double softplus(double x, double decay)
+{
+    return (x < 0.0 ? 0.0 : x) + log1p(decay);
+}
+""",
+    "logaddexp": """\
+/* log(exp(x) + exp(y)) without overflow. */
+static inline double logaddexp(double x, double y)
+{
+    return max(x, y) + log1p(exp(-fabs(x - y)));
+}
+""",
+    "max": """\
+/* The larger number; nan if one is. */
+static inline double max(double x, double y)
+{
+    return x >= y || x != x ? x : y;
+}
+""",
+    "min": """\
+/* The smaller number; nan if one is. */
+static inline double min(double x, double y)
+{
+    return x <= y || x != x ? x : y;
+}
+""",
+    "sign": """\
+/* -1, 0 or 1. */
+static inline double sign(double x)
+{
+    return x == 0.0 || x != x ? x : copysign(1.0, x);
+}
+""",
+}
+
+_MATH = ("pow", "sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh")
+_OWN = ("decay", "sigmoid", "softplus", "logaddexp", "sign", "max", "min")
+_KEYWORDS = words("""
+    auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof main
+    size_t ptrdiff_t max_align_t wchar_t offsetof count i at
+""")
+_MATH_H = words("""
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 exp10 pow10 expm1 fabs fdim
+    floor fma fmax fmin fmod frexp hypot ilogb ldexp lgamma lgamma_r gamma llrint llround log log10 log1p log2 logb
+    lrint lround modf nan nearbyint nextafter nexttoward pow remainder remquo rint round scalbln scalbn scalb sin sinh
+    sincos sqrt tan tanh tgamma trunc drem significand j0 j1 jn y0 y1 yn isnan isinf isfinite isnormal signbit
+    fpclassify finite signgam float_t double_t NAN INFINITY HUGE_VAL NULL unix linux
+""")
+
+
+def _number(value: Fraction | Decimal | None) -> tuple[str, int]:
+    """Text and binding strength of a constant: never an integer, whose division would be another."""
+    if isinstance(value, Fraction):
+        top = repr(float(value.numerator))
+        text = top if value.denominator == 1 else f"{top}/{float(value.denominator)!r}"
+        return text, 0 if value < 0 else (4 if value.denominator == 1 else 2)
+    number = float(value or 0)
+    return repr(number), 0 if number < 0 else 4
+
+
+DIALECT = Dialect(
+    name="c",
+    imports={},
+    calls={"abs": "fabs", **{n: n for n in _MATH}, **{n: n for n in _OWN}},
+    helpers=_HELPERS,
+    copy="{}",
+    defaults="",
+    reserved=frozenset({*_KEYWORDS, *_MATH_H, *_HELPERS}),
+    number=_number,
+    assignment="const double {} = {};",
+)
+
+
+def _comment(signature: Signature) -> list[str]:
+    lines = [signature.title, ""]
+    for symbol, parameter, note in zip(signature.symbols, signature.parameters, signature.notes, strict=True):
+        renamed = f" (the symbol {symbol})" if symbol != parameter else ""
+        text = f"{parameter}{renamed}: {note or 'real'}"
+        lines += textwrap.wrap(text, LINE - 6, subsequent_indent="    ", break_long_words=False)
+    return ["/*", *[f" * {line}".rstrip().replace("*/", "* /") for line in lines], " */"]
+
+
+def _listing(before: str, items: Sequence[str], after: str, indent: int = 0) -> list[str]:
+    """Items in parentheses: on one line if it fits, otherwise below; an item is never broken."""
+    line = f"{before}{', '.join(items)}{after}"
+    if len(line) + indent <= LINE:
+        return [line]
+    whole = ", ".join(i.replace(" ", "\0") for i in items)
+    rows = [r.replace("\0", " ") for r in textwrap.wrap(whole, LINE - 4 - indent, break_long_words=False)]
+    return [before, *[f"    {row}" for row in rows[:-1]], f"    {rows[-1]}{after}"]
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _struct(signature: Signature, results: Sequence[str]) -> list[str]:
+    """The type of several results."""
+    if signature.single:
+        return []
+    return [f"struct {signature.name} {{", *[f"    double {r};" for r in results], "};", ""]
+
+
+def _one(program: Program, signature: Signature, results: Sequence[str]) -> list[str]:
+    """The function of plain numbers."""
+    name = signature.name
+    printer = Body(program, DIALECT, signature.parameters, frozenset({name, f"{name}_many"}))
+    lines = printer.print()
+    texts = [printer.texts[i][0] for i in program.outputs]
+    inputs = [f"double {p}" for p in signature.parameters] or ["void"]
+    unused = [f"(void){p};" for p in signature.parameters if p not in _read(program, signature)]
+    if signature.single:
+        kind, last = "double", [f"return {texts[0]};"]
+    else:
+        kind = f"struct {name}"
+        last = _listing(f"return (struct {name}){{", texts, "};", 4)
+    head = _listing(f"static inline {kind} {name}(", inputs, ")")
+    return [*_struct(signature, results), *_comment(signature), *head, "{", *_indented([*unused, *lines, *last]), "}"]
+
+
+def _read(program: Program, signature: Signature) -> set[str]:
+    used = {v.argument for v in program.values}
+    return {p for s, p in zip(signature.symbols, signature.parameters, strict=True) if s in used}
+
+
+def _loop(signature: Signature, results: Sequence[str], entries: Sequence[str]) -> list[str]:
+    name = signature.name
+    if signature.single:
+        body = _listing(f"{results[0]}[i] = {name}(", entries, ");", 12)
+    else:
+        body = _listing(f"const struct {name} at = {name}(", entries, ");", 12)
+        body += [f"{r}[i] = at.{r};" for r in results]
+    return ["for (size_t i = 0; i < count; i++) {", *_indented(body), "}"]
+
+
+def _many(signature: Signature, results: Sequence[str]) -> list[str]:
+    """The loop over arrays: at once for arrays of states with common parameters, otherwise by steps."""
+    pairs = list(zip(signature.symbols, signature.parameters, strict=True))
+    steps = {p: f"{p}_step == {int(s not in signature.uniform)}" for s, p in pairs}
+    inputs = [f"const double *restrict {p}, size_t {p}_step" for _, p in pairs]
+    outputs = [f"double *restrict {r}" for r in results]
+    head = _listing(f"void {signature.name}_many(", ["size_t count", *inputs, *outputs], ")")
+    fast = _loop(signature, results, [f"*{p}" if s in signature.uniform else f"{p}[i]" for s, p in pairs])
+    body = _loop(signature, results, [f"{p}[i*{p}_step]" for _, p in pairs])
+    if steps:
+        condition = _listing("if (", [*steps.values()], ") {", 4)
+        condition = [re.sub(r",(?= |$)", " &&", line) for line in condition]
+        body = [*condition, *_indented(fast), "} else {", *_indented(body), "}"]
+    note = "/* All states: an argument is an array (step 1) or one number for all of them (step 0). */"
+    return [note, *head, "{", *_indented(body), "}"]
+
+
+def emit(program: Program, signature: Signature) -> str:
+    """Print a program as a translation unit: a function of plain numbers, and one of arrays."""
+    name = signature.name
+    steps = {f"{p}_step" for p in signature.parameters}
+    taken = DIALECT.reserved | {*signature.parameters, *steps, name, f"{name}_many"}
+    results = identifiers(signature.outputs, taken)
+    used = sorted({DIALECT.calls[v.op] for v in program.values if v.op in DIALECT.calls})
+    helpers = [h.rstrip() for h in needed(used, DIALECT.helpers)]
+    functions = ["\n".join(f) for f in (_one(program, signature, results), _many(signature, results))]
+    code = "\n\n".join([*helpers, *functions])
+    return f"/* {signature.title} */\n\n#include <math.h>\n#include <stddef.h>\n\n{code}\n"

@@ -1,0 +1,219 @@
+"""Standalone Numba source: one function of plain numbers, compiled, and a loop over arrays around it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numerics.backends import numpy as numpy_backend
+from numerics.backends.cache import fingerprint, stored
+from numerics.backends.printer import LINE, Body, Dialect, Signature, identifiers, needed, words
+from numerics.backends.python_module import call, docstring, header
+from numerics.ir import Program
+from theory.errors import GradlineError
+
+if TYPE_CHECKING:
+    from numerics.kernels import Kernel
+
+__all__ = ["DIALECT", "emit", "load"]
+
+_COMPILED = '@numba.njit(error_model="numpy")'
+_CACHED = '@numba.njit(cache=True, error_model="numpy")'
+
+_SCALAR = {
+    "_decay": '''\
+def _decay(x):
+    """exp(-|x|), which cannot overflow."""
+    return math.exp(-abs(x))
+''',
+    "_sigmoid": '''\
+def _sigmoid(x, decay):
+    """1/(1 + exp(-x)) from decay = exp(-|x|): both tails keep their digits."""
+    return (decay if x < 0 else 1.0) / (1.0 + decay)
+''',
+    "_softplus": '''\
+def _softplus(x, decay):
+    """log(1 + exp(x)) from decay = exp(-|x|)."""
+    return (0.0 if x < 0 else x) + math.log1p(decay)
+''',
+    "_logaddexp": '''\
+def _logaddexp(x, y):
+    """log(exp(x) + exp(y)) without overflow."""
+    return _max(x, y) + math.log1p(math.exp(-abs(x - y)))
+''',
+    "_max": '''\
+def _max(x, y):
+    """The larger number; nan if one is."""
+    return x if x >= y or x != x else y
+''',
+    "_min": '''\
+def _min(x, y):
+    """The smaller number; nan if one is."""
+    return x if x <= y or x != x else y
+''',
+    "_sign": '''\
+def _sign(x):
+    """-1, 0 or 1."""
+    return x if x == 0 or x != x else math.copysign(1.0, x)
+''',
+}
+
+_ARRAYS = {
+    "_inputs": numpy_backend.DIALECT.helpers["_inputs"],
+    "_flat": '''\
+def _flat(value, shape):
+    """A plain number, or a contiguous array of double precision with an entry for each state."""
+    if value.ndim == 0:
+        return float(value)
+    whole = np.broadcast_to(value, shape).reshape(-1)
+    return np.ascontiguousarray(whole, np.float64)
+''',
+    "_shaped": '''\
+def _shaped(value, dtype, shape):
+    """An array of the full shape and dtype; a scalar if the shape is ()."""
+    return np.asarray(value).astype(dtype, copy=False).reshape(shape)[()]
+''',
+    "_stacked": '''\
+def _stacked(entries, dtype, shape, matrix):
+    """An array of shape (*shape, *matrix)."""
+    stack = np.stack([_shaped(e, dtype, shape) for e in entries], axis=-1)
+    return stack.reshape(*shape, *matrix)
+''',
+    "_at": '''\
+def _at(value, index):
+    """An entry of an array; a plain number is every entry."""
+    return value[index] if isinstance(value, np.ndarray) else value
+
+
+@numba.extending.overload(_at)
+def _overload_at(value, index):
+    if isinstance(value, numba.types.Array):
+        return lambda value, index: value[index]
+    return lambda value, index: value
+''',
+}
+_HELPERS = {n: f"{_COMPILED}\n{s}" for n, s in _SCALAR.items()} | _ARRAYS
+
+_MATH = ("sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh")
+_TAKEN = words(
+    "math numba np abs float bool int type range isinstance tuple dtype shape values results size i v r _overload_at"
+)
+_OWN = ("decay", "sigmoid", "softplus", "logaddexp", "sign", "max", "min")
+
+DIALECT = Dialect(
+    name="numba",
+    imports={"math.": "import math", "numba.": "\nimport numba", "np.": "import numpy as np"},
+    calls={"pow": "math.pow", "abs": "abs", **{n: f"math.{n}" for n in _MATH}, **{n: f"_{n}" for n in _OWN}},
+    helpers=_HELPERS,
+    copy="{}",
+    defaults="dtype, shape = np.dtype(float), ()",
+    reserved=frozenset({*_TAKEN, *_HELPERS}),
+)
+
+
+def _one(program: Program, signature: Signature, results: tuple[str, ...]) -> list[str]:
+    """The function of plain numbers."""
+    printer = Body(program, DIALECT, signature.parameters, frozenset({signature.name, *results}))
+    lines = printer.print()
+    texts = [printer.texts[i][0] for i in program.outputs]
+    texts = [
+        f"float({text})" if program.values[i].op == "const" else text
+        for i, text in ((i, printer.texts[i][0]) for i in program.outputs)
+    ]
+    inner = ['"""One state: plain numbers in, plain numbers out."""', *lines, *_several("return ", texts, signature)]
+    return [_CACHED, *header(f"{signature.name}_one", signature.parameters), *_indented(inner)]
+
+
+def _several(before: str, items: list[str], signature: Signature) -> list[str]:
+    """One number or a tuple of some."""
+    if signature.single:
+        return [before + items[0]]
+    line = f"{before}{', '.join(items)}{',' * (len(items) == 1)}"
+    return [line] if len(line) <= LINE - 8 else call(before, "(", items, ")")
+
+
+def _many(signature: Signature, results: tuple[str, ...]) -> list[str]:
+    """The loop over arrays."""
+    entries = [f"_at({p}, i)" for p in signature.parameters]
+    targets = [f"{r}[i]" for r in results]
+    loop = call("values = ", f"{signature.name}_one(", entries, ")")
+    if signature.single:
+        loop = call(f"{targets[0]} = ", f"{signature.name}_one(", entries, ")")
+    else:
+        loop += [f"{targets[0]}, = values"] if len(targets) == 1 else call("", "(", targets, ") = values")
+    inner = [
+        '"""All states: arrays or plain numbers in, arrays of results filled."""',
+        f"for i in range({results[0]}.size):",
+        *_indented(loop),
+    ]
+    return [_CACHED, *header(f"{signature.name}_many", (*signature.parameters, *results)), *_indented(inner)]
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" if line else "" for line in lines]
+
+
+def _all(signature: Signature) -> list[str]:
+    """The function that takes numbers and arrays of any shape."""
+    count = len(signature.outputs)
+    name = signature.name
+    lines = [*call("values, dtype, shape = ", "_inputs(", list(signature.parameters), ")")]
+    if not signature.parameters:
+        lines = ["values, dtype, shape = (), np.dtype(float), ()"]
+    lines.append("values = [_flat(v, shape) for v in values]")
+    filled = [f"    {name}_many(*values, *results)"]
+    if signature.single:
+        lines += ["if shape == ():", f"    results = [{name}_one(*values)]"]
+    else:
+        lines += ["if shape == ():", f"    results = {name}_one(*values)"]
+    lines += ["else:", f"    results = [np.empty(math.prod(shape)) for _ in range({count})]", *filled]
+    if signature.shape is not None:
+        rows = ", ".join(str(n) for n in signature.shape)
+        lines.append(f"return _stacked(results, dtype, shape, ({rows}))")
+    elif signature.single:
+        lines.append("return _shaped(results[0], dtype, shape)")
+    else:
+        lines.append("return tuple([_shaped(r, dtype, shape) for r in results])")
+    return [*header(name, signature.parameters), *_indented([*docstring(signature), *lines])]
+
+
+def emit(program: Program, signature: Signature) -> str:
+    """Print a program as a module: the function of arrays, and the compiled ones it calls."""
+    name = signature.name
+    taken = DIALECT.reserved | {*signature.parameters, name, f"{name}_one", f"{name}_many"}
+    results = identifiers(signature.outputs, taken)
+    used = sorted({DIALECT.calls[v.op] for v in program.values if v.op in DIALECT.calls})
+    last = "_shaped" if signature.shape is None else "_stacked"
+    helpers = [h.rstrip() for h in needed([*used, "_at", "_inputs", "_flat", last], DIALECT.helpers)]
+    functions = [_one(program, signature, results), _many(signature, results), _all(signature)]
+    code = "\n\n\n".join([*helpers, *["\n".join(f) for f in functions]])
+    imports = "\n".join(s for text, s in DIALECT.imports.items() if text in code)
+    return f'"""{signature.title}"""\n\n{imports}\n\n\n{code}\n'
+
+
+def load(kernel: Kernel) -> Any:
+    """Import the source from a file of the cache folder, beside which Numba keeps the machine code.
+
+    Raises: `GradlineError` if Numba is not installed.
+    """
+    if importlib.util.find_spec("numba") is None:
+        raise GradlineError(
+            f"compiling {kernel.name}: the backend 'numba' needs Numba, which is not installed: "
+            "pip install 'gradline[fast]', or choose the backend 'numpy' or 'c'"
+        )
+    module = f"{kernel.name}_{fingerprint(kernel.source)}"
+    if module not in sys.modules:
+        path = stored(f"{module}.py", lambda new: _write(new, kernel.source))
+        spec = importlib.util.spec_from_file_location(module, path)
+        if spec is None or spec.loader is None:
+            raise GradlineError(f"compiling {kernel.name}: {path} can't be imported; remove it")
+        loaded = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(loaded)
+        sys.modules[module] = loaded
+    return getattr(sys.modules[module], kernel.name)
+
+
+def _write(path: Path, source: str) -> None:
+    path.write_text(source, encoding="utf-8")
