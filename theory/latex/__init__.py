@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from theory.latex.notation import Notation, Rate, load_notation
+from theory.latex.printer import to_latex
 
-__all__ = ["Notation", "Rate", "load_notation"]
+__all__ = ["Notation", "Rate", "load_notation", "to_latex"]
