@@ -20,7 +20,7 @@ from theory.errors import GradlineError
 from theory.identities import Decision
 from theory.inputs import SignCondition, conditions, symbol_range
 from theory.snippets import matrix_snippet, scalar_snippet
-from theory.witnesses import decimal_bounds, holds, points
+from theory.witnesses import decimal_bounds, functions_put, holds, points
 from theory.word_instances import Instance, evaluate, find_instance, letters
 from theory.words import Words, matrix
 
@@ -61,8 +61,8 @@ class Side:
 class Counterexample:
     """Where a statement fails.
 
-    ``obligation`` names what fails; ``point`` maps symbols to rational numbers, or letters to matrices;
-    ``stated`` and ``derived`` are both sides there; ``snippet`` is Python code that prints them.
+    ``obligation`` names what fails; ``point`` maps symbols to rational numbers, undefined functions to a ``Lambda``,
+    or letters to matrices; ``stated`` and ``derived`` are both sides there; ``snippet`` is Python code that prints them.
     """
 
     obligation: str
@@ -293,6 +293,9 @@ def _same_obligation(claim: Claim | None, key: str, formula: Any, name: str) -> 
 def _of_scalar(
     claim: Claim | None, outcome: Outcome, value: Expr, sides: tuple[Expr, Expr] | None
 ) -> Counterexample | None:
+    chosen = outcome.decision.functions if outcome.decision is not None else {}
+    if chosen:
+        value, sides = functions_put(value, chosen), sides and tuple(functions_put(s, chosen) for s in sides)
     given = conditions(outcome.obligation.assumptions)
     above = outcome.obligation.relation == "> 0"
 
@@ -314,7 +317,11 @@ def _of_scalar(
     first = _side("stated", left, small) if sides else Side("stated above" if above else "stated", "0", "0", "0")
     second = _side("derived", right, small)
     return Counterexample(
-        outcome.obligation.name, MappingProxyType(small), first, second, scalar_snippet(left, right, small)
+        outcome.obligation.name,
+        MappingProxyType({**small, **chosen}),
+        first,
+        second,
+        scalar_snippet(left, right, small),
     )
 
 

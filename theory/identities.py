@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import sympy
-from sympy import Basic, Expr, Rational, Symbol
+from sympy import Basic, Expr, Lambda, Rational, Symbol
 
 from theory.algebra import Fraction, OutsideDomainError
 from theory.converter import Converter
@@ -41,6 +41,8 @@ class Decision:
     ``answer`` is ``"equal"``, ``"different"`` or ``"undecided"``. If different, ``witness`` maps symbols to
     rational numbers and ``enclosure`` holds decimal bounds of the nonzero value there. ``assumptions`` lists the
     signs that the proof relied on; ``reason`` says in one line how the answer was found, or why there is none.
+    An expression with undefined functions is zero if it is so for all of them; ``functions`` maps each to the
+    ``Lambda`` for which it is not.
     """
 
     answer: Literal["equal", "different", "undecided"]
@@ -48,6 +50,7 @@ class Decision:
     witness: Mapping[Symbol, Rational] = field(default_factory=lambda: MappingProxyType({}))
     enclosure: tuple[str, str] | None = None
     assumptions: tuple[str, ...] = ()
+    functions: Mapping[Any, Lambda] = field(default_factory=lambda: MappingProxyType({}))
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -147,22 +150,24 @@ def normal_form(expr: Expr, assumptions: Iterable[Basic] = ()) -> NormalForm:
 
 def _decide(expr: Expr, given: Sequence[SignCondition]) -> Decision:
     """The decision, or OutsideDomainError if the expression is proved to have no real value."""
-    probe, replaced = generic(instance(expr)[0])
+    put, functions = instance(expr)
+    probe, replaced = generic(put)
     inside = False
     for found in _separations(probe, given, _FIRST_POINTS, _FIRST_BITS):
         inside = True
         if found.nonzero and not replaced:
-            return _different(found, given)
+            return _different(found, given, functions)
     try:
         converter, value = convert_checked(expr, given)
     except OutsideDomainError:
         raise
     except GradlineError as error:
-        return _by_points(probe, given, replaced, str(error))
+        return _by_points(probe, given, functions, replaced, str(error))
     if not value.num.is_zero():
         return _by_points(
             probe,
             given,
+            functions,
             replaced,
             "the normal form is not zero, and no point was found where the value is not",
         )
@@ -183,22 +188,24 @@ def _separations(expr: Expr, given: Sequence[SignCondition], count: int, bits: S
             yield found
 
 
-def _different(found: Separation, given: Sequence[SignCondition]) -> Decision:
+def _different(found: Separation, given: Sequence[SignCondition], functions: Mapping[Any, Lambda]) -> Decision:
     witness = MappingProxyType(dict(mapping(found.point)))
     low, high = decimal_bounds(found.ball)
     where = ", ".join(f"{symbol} = {value}" for symbol, value in witness.items())
     text = tuple(f"{condition.expr} {condition.relation} 0" for condition in given)
-    return Decision(
-        "different", f"the value at {where or 'no symbols'} is in [{low}, {high}]", witness, (low, high), text
-    )
+    chosen = " and ".join(f"{f}({', '.join(map(str, law.variables))}) = {law.expr}" for f, law in functions.items())
+    reason = f"{f'for {chosen}, ' if chosen else ''}the value at {where or 'no symbols'} is in [{low}, {high}]"
+    return Decision("different", reason, witness, (low, high), text, functions)
 
 
-def _by_points(probe: Expr, given: Sequence[SignCondition], replaced: bool, reason: str) -> Decision:
+def _by_points(
+    probe: Expr, given: Sequence[SignCondition], functions: Mapping[Any, Lambda], replaced: bool, reason: str
+) -> Decision:
     if replaced:
         return Decision("undecided", f"{reason} (it contains a function without an enclosure)")
     for found in _separations(probe, given, _POINTS, _BITS):
         if found.nonzero:
-            return _different(found, given)
+            return _different(found, given, functions)
     return Decision("undecided", reason)
 
 
@@ -256,14 +263,15 @@ def _on_stratum(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignCon
 def _lifted(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignCondition], decision: Decision) -> Decision:
     """A witness of the whole expression from one on a stratum, where the expression may have a smaller domain."""
     missing = expr.free_symbols - {symbol} - set(decision.witness)
+    put, functions = instance(expr)
     for rest in points(sorted(missing, key=lambda s: str(s.name)), (), _POINTS):
         point = {**rest, **decision.witness}
         point[symbol] = sympy.cancel(value.xreplace(point))
         if not all(holds(condition, point) for condition in given):
             continue
-        found = separate(expr, point, _BITS)
+        found = separate(put, point, _BITS)
         if found is not None and found.nonzero:
-            return _different(found, given)
+            return _different(found, given, functions)
     return Decision("undecided", f"no point with {symbol} = {value} was found where the value is defined and not zero")
 
 

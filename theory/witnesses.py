@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 import sympy
-from sympy import Basic, Expr, Rational, Symbol
+from sympy import Basic, Expr, Lambda, Rational, Symbol
 from sympy.core.function import AppliedUndef
 
 from theory.balls import enclose, supported
 from theory.inputs import SignCondition, symbol_range
 from theory.signs import Range
 
-__all__ = ["Point", "decimal_bounds", "generic", "holds", "instance", "points", "separate"]
+__all__ = ["Point", "decimal_bounds", "functions_put", "generic", "holds", "instance", "points", "separate"]
 
 Point = dict[Symbol, Rational]
 
@@ -146,23 +147,39 @@ def _decimal(end: Any, digits: int, rounding: str) -> str:
     return str(Context(prec=digits, rounding=rounding, Emax=10**6, Emin=-(10**6)).divide(Decimal(top), Decimal(bottom)))
 
 
-def instance(expr: Expr) -> tuple[Expr, tuple[str, ...]]:
-    """The expression with polynomials for undefined functions: what is false for one of them is no identity."""
-    names = sorted({node.func for node in expr.atoms(AppliedUndef)}, key=str)
-    chosen: dict[Any, Expr] = {}
-    for node in expr.atoms(AppliedUndef):
-        if node.is_nonnegative is not None or node.is_nonzero is not None:
-            return expr, ()
-        position = names.index(node.func)
-        chosen[node] = sympy.Add(
-            Rational(1, 3 + position), *(a**2 + (3 + i + position) * a for i, a in enumerate(node.args))
-        )
-    if not chosen:
-        return expr, ()
-    put = expr.xreplace(chosen)
-    if put.has(sympy.Derivative, sympy.Subs):
-        put = put.doit()
-    return put, tuple(str(name) for name in names)
+def instance(expr: Expr) -> tuple[Expr, Mapping[Any, Lambda]]:
+    """The expression with polynomials for undefined functions, and these polynomials by function.
+
+    What is false for one choice of functions is no identity. Functions with assumptions beyond being real are left as
+    they are: a polynomial need not satisfy them.
+    """
+    nodes = expr.atoms(AppliedUndef)
+    if any(getattr(node, f"is_{kind}") is not None for node in nodes for kind in _SPECIAL):
+        return expr, MappingProxyType({})
+    chosen: dict[Any, Lambda] = {}
+    for node in sorted(nodes, key=lambda node: (str(node.func), len(node.args))):
+        if node.func not in chosen:
+            chosen[node.func] = _polynomial(len(chosen), len(node.args))
+    put = functions_put(expr, chosen)
+    return put, MappingProxyType(chosen)
+
+
+_SPECIAL = ("integer", "rational", "nonnegative", "nonpositive", "nonzero")
+
+
+def _polynomial(position: int, count: int) -> Lambda:
+    """``1/(3 + p) + sum(u_i**2 + (3 + i + p)*u_i)``: another one for each position."""
+    names = [Symbol("u" if count == 1 else f"u{i + 1}") for i in range(count)]
+    terms = (u**2 + (3 + i + position) * u for i, u in enumerate(names))
+    return Lambda(tuple(names), sympy.Add(Rational(1, 3 + position), *terms))
+
+
+def functions_put(expr: Expr, functions: Mapping[Any, Lambda]) -> Expr:
+    """The expression with undefined functions replaced, and derivatives of them carried out."""
+    if not functions:
+        return expr
+    put = expr.replace(lambda node: isinstance(node, AppliedUndef), lambda node: functions[node.func](*node.args))
+    return put.doit() if put.has(sympy.Derivative, sympy.Subs) else put
 
 
 def generic(expr: Expr) -> tuple[Expr, bool]:

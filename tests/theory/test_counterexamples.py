@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from sympy import Eq, Gt, Integer, Matrix, Rational, Symbol, exp, log, sqrt
+from sympy import Eq, Function, Gt, Integer, Matrix, Rational, Symbol, exp, log, sqrt
 
 from theory.balls import enclose
 from theory.counterexamples import Counterexample, counterexample, lost_value, nonpositive, shrink
@@ -196,3 +196,12 @@ def test_matrix_counterexamples() -> None:
 
 def test_values_of_both_signs_of_mu_qk_are_tried() -> None:
     assert nonpositive(mu_QK + 3) is not None
+
+
+def test_a_claim_about_a_function_names_the_function_chosen() -> None:
+    f = Function("f")
+    found = refuted(Claim("made", Eq(f(x), x**2 + 1)))
+    assert "f=Lambda(u, " in found.where
+    shown = printed(found.snippet)
+    assert abs(Rational(shown["stated"]) - found.point[f](found.point[x])) < Rational(1, 10**15)
+    assert Rational(shown["derived"]) == found.point[x] ** 2 + 1

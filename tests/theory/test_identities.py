@@ -302,3 +302,25 @@ def test_normal_form_does_not_depend_on_the_hash_seed() -> None:
     }
     assert len(outputs) == 1
     assert "exp" in outputs.pop()
+
+
+def test_different_names_the_functions_it_chose() -> None:
+    g = Function("g")
+    for expr in (f(x) - f(y), diff(f(x), x), f(x) + g(x, y), sign(x) ** 2 * f(x) - f(x), Integral(f(x), (x, 0, y)) - y):
+        decision = prove_zero(expr)
+        assert decision.answer == "different"
+        assert set(decision.functions) == {node.func for node in expr.atoms(sympy.core.function.AppliedUndef)}
+        chosen = decision.functions
+        value = expr.replace(lambda node: node.func in chosen, lambda node: chosen[node.func](*node.args)).doit()  # noqa: B023
+        exact_value = value.xreplace(dict(decision.witness)).doit()
+        assert decision.enclosure is not None
+        low, high = map(Rational, decision.enclosure)
+        assert low <= exact_value <= high
+        assert exact_value != 0
+        assert all(f"for {name}(" in decision.reason or f"and {name}(" in decision.reason for name in map(str, chosen))
+    # twin: what holds for every function is equal, and names none
+    assert not prove_zero(f(x + 1) - f(1 + x)).functions
+    # a polynomial is no instance of a function with assumptions
+    for kind in ("positive", "nonpositive", "integer", "rational", "nonzero"):
+        h = Function("h", real=True, **{kind: True})
+        assert prove_zero(h(x) - h(y)).answer == "undecided"
