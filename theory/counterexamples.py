@@ -62,7 +62,7 @@ class Counterexample:
     """Where a statement fails.
 
     ``obligation`` names what fails; ``point`` maps symbols to rational numbers, undefined functions to a ``Lambda``,
-    or letters to matrices; ``stated`` and ``derived`` are both sides there; ``snippet`` is Python code that prints them.
+    or letters to matrices; ``stated`` and ``derived`` are both sides there; ``snippet`` is code that prints them.
     """
 
     obligation: str
