@@ -10,11 +10,13 @@ from fractions import Fraction
 
 from numerics.backends.c_library import load
 from numerics.backends.printer import LINE, Body, Dialect, Signature, identifiers, needed, words
+from numerics.backends.special_c import HELPERS as SPECIAL
 from numerics.ir import Program
 
 __all__ = ["DIALECT", "emit", "load"]
 
 _HELPERS = {
+    **SPECIAL,
     "decay": """\
 /* exp(-|x|), which cannot overflow. */
 static inline double decay(double x)
@@ -67,7 +69,7 @@ static inline double sign(double x)
 }
 
 _MATH = ("pow", "sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh")
-_OWN = ("decay", "sigmoid", "softplus", "logaddexp", "sign", "max", "min")
+_OWN = ("decay", "sigmoid", "softplus", "logaddexp", "sign", "max", "min", "ei", "scaled_ei", "lambertw", "wrightomega")
 _KEYWORDS = words("""
     auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof main

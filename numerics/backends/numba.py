@@ -11,6 +11,7 @@ from numerics.backends import numpy as numpy_backend
 from numerics.backends.cache import fingerprint, stored
 from numerics.backends.printer import LINE, Body, Dialect, Signature, identifiers, needed, words
 from numerics.backends.python_module import call, docstring, header
+from numerics.backends.special_numba import HELPERS as SPECIAL
 from numerics.ir import Program
 from theory.errors import GradlineError
 
@@ -94,13 +95,13 @@ def _overload_at(value, index):
     return lambda value, index: value
 ''',
 }
-_HELPERS = {n: f"{_COMPILED}\n{s}" for n, s in _SCALAR.items()} | _ARRAYS
+_HELPERS = {n: f"{_COMPILED}\n{s}" for n, s in {**_SCALAR, **SPECIAL}.items()} | _ARRAYS
 
 _MATH = ("sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh")
 _TAKEN = words(
     "math numba np abs float bool int type range isinstance tuple dtype shape values results size i v r _overload_at"
 )
-_OWN = ("decay", "sigmoid", "softplus", "logaddexp", "sign", "max", "min")
+_OWN = ("decay", "sigmoid", "softplus", "logaddexp", "sign", "max", "min", "ei", "scaled_ei", "lambertw", "wrightomega")
 
 DIALECT = Dialect(
     name="numba",

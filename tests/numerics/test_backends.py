@@ -11,6 +11,8 @@ import pytest
 import torch
 from sympy import Abs, Ei, LambertW, Matrix, Max, Rational, Symbol, asinh, exp, log, oo, sign, sqrt, symbols
 
+from numerics.backends.c import DIALECT as C
+from numerics.backends.numba import DIALECT as NUMBA
 from numerics.backends.numpy import DIALECT as NUMPY
 from numerics.backends.table import OPERATIONS
 from numerics.backends.torch import DIALECT as TORCH
@@ -19,7 +21,7 @@ from theory import AttentionModel, TokenTask, derive
 from theory.symbols import c_OV, gamma
 
 x, y = symbols("x y", real=True)
-BACKENDS = ["numpy", "torch"]
+BACKENDS = ["numpy", "torch", "numba", "c"]
 DTYPES = ["float64", "float32"]
 
 
@@ -42,7 +44,7 @@ def relative(value, exact, dtype):
     return float(abs(mpmath.mpf(float(value)) - exact) / abs(exact) / np.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("dialect", [NUMPY, TORCH], ids=lambda d: d.name)
+@pytest.mark.parametrize("dialect", [NUMPY, TORCH, NUMBA, C], ids=lambda d: d.name)
 def test_every_operation_is_printed(dialect):
     infix = {"neg", "add", "sub", "mul", "div"}
     assert set(dialect.calls) == set(OPERATIONS) - infix
@@ -91,7 +93,7 @@ def flow_grid(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("backend", ["numpy", "torch", "numba", "c"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_published_system_to_rounding(backend, dtype):
     kernel = compile_kernel(general_flow(), backend)
     points = [np.array(c, dtype) for c in zip(*flow_grid(dtype), strict=True)]
