@@ -44,7 +44,9 @@ __all__ = [
     "FUNCTIONS",
     "Term",
     "as_factor",
+    "beside",
     "brackets",
+    "differential",
     "expression_latex",
     "is_negative",
     "joined",
@@ -343,24 +345,26 @@ def _vocabulary() -> str:
     return ", ".join(["exp", "log", "sqrt", "Abs", *(f.__name__ for f in FUNCTIONS), "Integral", "Rate"])
 
 
-def _differential(notation: Notation) -> str:
+def differential(notation: Notation) -> str:
+    """The differential sign of a notation."""
     return r"\mathrm{d}" if notation.differential == "upright" else "d"
 
 
 def _rate(quantity: Any, variable: Any, notation: Notation) -> str:
-    d, name = _differential(notation), notation.latex(variable)
+    d, name = differential(notation), notation.latex(variable)
     if not isinstance(quantity, Symbol):
-        return rf"\frac{{{d}}}{{{_beside(d, name)}}}{_inside(quantity, notation)}"
+        return rf"\frac{{{d}}}{{{beside(d, name)}}}{_inside(quantity, notation)}"
     text = notation.latex(quantity)
     if notation.derivative == "dot" and variable.name == "t":
         found = re.fullmatch(r"(\\?[A-Za-z]+)(_.*)?", text)
         if found and (len(found[1]) == 1 or found[1].startswith("\\")):
             return rf"\dot{{{found[1]}}}{found[2] or ''}"
         return rf"\dot{{{text}}}"
-    return rf"\frac{{{_beside(d, text)}}}{{{_beside(d, name)}}}"
+    return rf"\frac{{{beside(d, text)}}}{{{beside(d, name)}}}"
 
 
-def _beside(d: str, text: str) -> str:
+def beside(d: str, text: str) -> str:
+    """A differential sign and what follows it."""
     return f"{d}{text}" if d.endswith("}") or text.startswith("\\") else f"{d} {text}"
 
 
@@ -370,4 +374,4 @@ def _integral(value: Any, notation: Notation) -> str:
     if len(Add.make_args(value.function)) > 1:
         inside = brackets(inside)
     limits = f"_{_script(expression_latex(low, notation))}^{_script(expression_latex(high, notation))}"
-    return rf"\int{limits} {inside}\,{_beside(_differential(notation), notation.latex(variable))}"
+    return rf"\int{limits} {inside}\,{beside(differential(notation), notation.latex(variable))}"

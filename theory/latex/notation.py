@@ -46,7 +46,10 @@ ORDER = (
 
 #: Factors of one group stay together in a fraction: rates and sizes before what changes in time.
 GROUPS = (
-    ("eta_OV", "eta_QK", "eta", "h", "r", "kappa", "gamma", "K", "M", "b", "N", "sigma_OV", "sigma_QK", "sigma"),
+    (
+        *("eta_OV", "eta_QK", "eta", "h", "r", "kappa", "gamma", "K", "M", "b", "N"),
+        *("sigma_OV", "sigma_QK", "sigma", "norm2_OV", "norm2_QK"),
+    ),
     ("m", "n", "alpha_0", "alpha", "mu_OV", "mu_QK", "mu", "t"),
 )
 

@@ -11,7 +11,8 @@ fraction. A product is one product for whoever reads it back: signs, numerators 
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from sympy import Eq, Expr, Ge, Gt, Le, Lt, Ne
 
@@ -19,7 +20,9 @@ from theory.errors import GradlineError
 from theory.latex.expressions import (
     Term,
     as_factor,
+    beside,
     brackets,
+    differential,
     expression_latex,
     is_negative,
     joined,
@@ -29,7 +32,23 @@ from theory.latex.expressions import (
 from theory.latex.notation import Notation
 from theory.words import Words
 
-__all__ = ["DEFAULT", "RELATIONS", "relation_terms", "sum_terms", "to_latex"]
+__all__ = ["DEFAULT", "RELATIONS", "MatrixForm", "MatrixRoot", "relation_terms", "sum_terms", "to_latex"]
+
+
+@dataclass(frozen=True)
+class MatrixForm:
+    """A matrix on the left side: ``kind`` is ``"rate"`` (its time derivative) or ``"next"`` (after one step)."""
+
+    letter: str
+    kind: Literal["rate", "next"]
+
+
+@dataclass(frozen=True)
+class MatrixRoot:
+    """The positive semidefinite square root of a product of matrices."""
+
+    square: Words
+
 
 DEFAULT = Notation()
 
@@ -50,8 +69,8 @@ def to_latex(value: Any, notation: Notation = DEFAULT) -> str:
     >>> print(to_latex(Eq(Rate(mu_OV, t), 1 - 1 / M), Notation(derivative="dot")))
     \dot{\mu}_{\mathrm{OV}}=1-\frac{1}{M}
     """
-    if isinstance(value, Words):
-        return plain_sum(_word_terms(value, notation))
+    if isinstance(value, Words | MatrixForm | MatrixRoot):
+        return plain_sum(sum_terms(value, notation))
     if type(value) in RELATIONS:
         return f"{to_latex(value.lhs, notation)}{_spaced(RELATIONS[type(value)])}{to_latex(value.rhs, notation)}"
     if not isinstance(value, Expr):
@@ -72,7 +91,21 @@ def relation_terms(value: Any, notation: Notation = DEFAULT) -> tuple[str, str, 
 
 def sum_terms(value: Any, notation: Notation = DEFAULT) -> tuple[Term, ...]:
     """The summands of an expression or of Words in the order they are written in."""
+    if isinstance(value, MatrixForm):
+        return (Term("+", _matrix_form(value, notation)),)
+    if isinstance(value, MatrixRoot):
+        return (Term("+", f"({to_latex(value.square, notation)})^{{1/2}}"),)
     return _word_terms(value, notation) if isinstance(value, Words) else summands(value, notation)
+
+
+def _matrix_form(value: MatrixForm, notation: Notation) -> str:
+    letter = notation.matrix(value.letter)
+    if value.kind == "next":
+        return f"{letter}^{{+}}"
+    if notation.derivative == "dot":
+        return rf"\dot{{{letter}}}"
+    d = differential(notation)
+    return rf"\frac{{{beside(d, letter)}}}{{{beside(d, 't')}}}"
 
 
 def _word_terms(value: Words, notation: Notation) -> tuple[Term, ...]:
