@@ -7,7 +7,7 @@ from sympy import Eq, Gt, Ne
 
 from theory.identities import prove_zero
 from theory.latex import to_latex
-from theory.latex.equations import equations, folded
+from theory.latex.claim_equations import equations, folded
 from theory.registry import Claim, claims, find
 from theory.symbols import M, b, mu_OV
 

@@ -45,9 +45,9 @@ class Equation:
 
     ``id``, the claim with a short name, unique; ``name``, the stated formula; ``left``, a SymPy expression, `Words`, a
     `MatrixForm`, or None where the formula stands alone; ``relation``, one of ``= ~ > < >= <= !=`` or ``const`` (the
-    left side is constant along the flow, and there is no right side); ``right``, an expression, `Words` or a `MatrixRoot`;
-    ``setting``, its label or "" for all; ``branch``, the signs that it holds for; ``family``, the id without the
-    setting; ``definitions``, the named quantities in it, by setting.
+    left side is constant along the flow, and there is no right side); ``right``, an expression, `Words` or a
+    `MatrixRoot`; ``setting``, its label or "" for all; ``branch``, the signs that it holds for; ``family``, the id
+    without the setting; ``definitions``, the named quantities in it, by setting.
     """
 
     id: str
