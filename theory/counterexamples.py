@@ -210,10 +210,13 @@ def _undefined(expr: Any, point: Point) -> bool:
     return bool(ball < 0) or bool(zero and (kind == "log" or expr.exp.is_negative))
 
 
-def lost_value(original: Expr, changed: Expr, assumptions: Iterable[Basic] = ()) -> dict[Symbol, Rational] | None:
+def lost_value(
+    original: Expr, changed: Expr, assumptions: Iterable[Basic] = (), others: Sequence[Expr] = ()
+) -> dict[Symbol, Rational] | None:
     """Search a point where one expression has a real value and another is proved to have none.
 
-    Parameters: ``original`` and ``changed``, real scalar expressions; ``assumptions``, SymPy inequalities.
+    Parameters: ``original`` and ``changed``, real scalar expressions; ``assumptions``, SymPy inequalities; ``others``,
+    expressions that have a value at the point too.
     Returns: the shrunk point, or None if none was found.
 
     >>> from sympy import log
@@ -224,9 +227,10 @@ def lost_value(original: Expr, changed: Expr, assumptions: Iterable[Basic] = ())
     given = conditions(assumptions)
 
     def fails(point: Point) -> bool:
-        return _holds(given, point) and _value(original, point) is not None and _undefined(changed, point)
+        valued = _holds(given, point) and all(_value(e, point) is not None for e in (original, *others))
+        return valued and _undefined(changed, point)
 
-    for point in points(_names(given, original, changed), given, 24):
+    for point in points(_names(given, original, changed, *others), given, 24):
         if fails(point):
             return shrink(point, fails)
     return None

@@ -18,7 +18,7 @@ from theory.mutation.rewrites import rewritten_claim
 from theory.mutation.statements import Mutant, changed_obligations, derivation_mutants, mutants
 from theory.mutation.word_changes import word_changes
 from theory.registry import Claim, Obligation, claims, decide, find, prove
-from theory.symbols import M, b, gamma, mu_OV, mu_QK
+from theory.symbols import M, b, eta_OV, gamma, mu_OV, mu_QK, t
 from theory.task import TokenTask
 from theory.words import Words, matrix
 
@@ -173,13 +173,31 @@ def test_other_ways_to_write_a_formula_are_never_refuted(seed: int) -> None:
     assert answers["equivalent"] >= 25
 
 
-@pytest.mark.parametrize("identity", ["loss-on-line", "flow-fafo", "integral-caco", "isometry-criterion"])
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_their_obligations_are_proved_too(identity: str, seed: int) -> None:
-    mutant = rewritten_claim(find(identity), seed)
-    assert mutant is not None
-    outcomes = [decide(o) for o, _ in changed_obligations(mutant, named_obligations(mutant.claim))]
-    assert all(o.answer == "proved" for o in outcomes)
+def test_their_obligations_are_proved_too(seed: int) -> None:
+    """The stricter route: the formulas are not compared, and what has to be proved with them is decided anew."""
+    answers: Counter[str] = Counter()
+    for claim in claims():
+        mutant = rewritten_claim(claim, seed)
+        if mutant is not None:
+            judged = judge(mutant, equivalence=False)
+            assert judged.answer != "refuted", (mutant.description, judged.reason)
+            answers[judged.answer] += 1
+    print(f"seed {seed}: {dict(answers)}")
+    # the sign prover does not see through every way to write a positive expression
+    assert answers["survivor"] <= 2
+    assert answers["proved"] >= 28
+
+
+def test_a_pole_of_the_stated_formula_is_no_lost_value() -> None:
+    # (M - 1) b/(eta_OV t) has no value at t = 0, where t cancels from what is proved with it
+    claim = find("loss-rate")
+    formula = M * b / (eta_OV * t) - b / (eta_OV * t)
+    assert judge(changed("loss-rate", "L", formula), equivalence=False).answer == "proved"
+    # twins: a value lost elsewhere, and a wrong formula
+    lost = log(exp(claim.stated["L"] / mu_QK) ** mu_QK, evaluate=False)
+    assert judge(changed("loss-rate", "L", lost), equivalence=False).answer == "refuted"
+    assert judge(changed("loss-rate", "L", formula + 1)).answer == "refuted"
 
 
 # ---- errors in the derivation ------------------------------------------------------------------------------

@@ -70,11 +70,13 @@ def _undefined(mutant: Mutant, pairs: Pairs, original: Mapping[str, Obligation])
                 point = lost_value(formula, changed, assumptions)
                 if point is not None:
                     return name, point
+    # where a formula has no value itself (a pole at t = 0), an obligation in which it cancels says nothing
+    formulas = [f for name in mutant.changes if isinstance(f := mutant.claim.stated[name], Expr)]
     for new, old in pairs:
         if old is None or not (isinstance(new.value, Expr) and isinstance(old.value, Expr)):
             continue
         before = Integer(0) if mutant.hypothesis is not None else old.value
-        point = lost_value(before, new.value, new.assumptions)
+        point = lost_value(before, new.value, new.assumptions, formulas)
         if point is not None:
             return new.name, point
     return None
@@ -94,13 +96,14 @@ def _decide(obligation: Obligation) -> Outcome:
         return Outcome(obligation, "undecided", str(error))
 
 
-def judge(mutant: Mutant, original: Mapping[str, Obligation] | None = None) -> Judgement:
+def judge(mutant: Mutant, original: Mapping[str, Obligation] | None = None, *, equivalence: bool = True) -> Judgement:
     """Decide what becomes of a mutant, by exact means only.
 
     The mutant is equivalent when its formulas have the normal form of the original ones; refuted when an
     obligation is, or when it has no real value where the original has one; proved when all its obligations are.
 
-    Parameters: ``mutant``; ``original``, the obligations of the claim by name, if they are at hand.
+    Parameters: ``mutant``; ``original``, the obligations of the claim by name, if they are at hand; ``equivalence``,
+    whether one normal form of the formulas is enough (False: the obligations have to be proved all the same).
     Returns: a `Judgement`.
 
     >>> from theory.mutation.statements import mutants
@@ -108,7 +111,7 @@ def judge(mutant: Mutant, original: Mapping[str, Obligation] | None = None) -> J
     >>> [judge(m).answer for m in mutants(find("attention-sensitivity"), count=3)]
     ['refuted', 'refuted', 'refuted', 'proved']
     """
-    if _equivalent(mutant):
+    if equivalence and _equivalent(mutant):
         return Judgement(mutant, "equivalent", "the formulas have one normal form")
     if mutant.injection is not None:
         with injected(mutant.injection):
