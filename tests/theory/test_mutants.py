@@ -15,7 +15,7 @@ from theory.mutation.formulas import formula_changes
 from theory.mutation.injections import INJECTIONS, injected
 from theory.mutation.judging import judge, judge_derived, named_obligations, touches
 from theory.mutation.rewrites import rewritten_claim
-from theory.mutation.statements import Mutant, changed_obligations, derivation_mutants, mutants
+from theory.mutation.statements import Mutant, derivation_mutants, mutants
 from theory.mutation.word_changes import word_changes
 from theory.registry import Claim, Obligation, claims, decide, find, prove
 from theory.symbols import M, b, eta_OV, gamma, mu_OV, mu_QK, t
