@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
-from sympy import Integer, Rational, cancel, exp, factor, oo, sqrt
+from sympy import Integer, Mul, Rational, Symbol, cancel, exp, factor, log, oo, sqrt
 
+from theory.attention import RATES
+from theory.blocks import Block, BlockMatrix
 from theory.errors import NoLineError
 from theory.identities import prove_zero
-from theory.line import collapsed_line
+from theory.line import COORDINATES, Isometry, _derive_line, _direction_values, _isometry, _present, collapsed_line
+from theory.orbits import IndexSet, LinearLaw, orbits
 from theory.positivity import sign
 from theory.symbols import K, M, N, alpha, b, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n
 from theory.task import TokenTask
@@ -140,6 +144,8 @@ def test_gradient_on_the_line(kind: Any, noise: Any) -> None:
             assert prove_zero(gradient - wrong).answer == "different"
     mass = m * exp(gamma * mu_QK) / (m * exp(gamma * mu_QK) + n)
     assert prove_zero(line.attention - mass).answer == "equal"
+    assert prove_zero(line.loss - log(1 + (M - 1) * exp(-alpha * mu_OV))).answer == "equal"
+    assert prove_zero(line.loss - log(1 + M * exp(-alpha * mu_OV))).answer == "different"
     assert line.gradient["OV"].free_symbols.isdisjoint({eta_OV, eta_QK})
 
 
@@ -180,3 +186,87 @@ def test_laws_annihilate_the_direction() -> None:
             for law in laws:
                 assert cancel(sum((c * values[s] for s, c in law.coefficients.items()), Integer(0))) == 0
                 assert cancel(sum((c * (values[s] + 1) for s, c in law.coefficients.items()), Integer(0))) != 0
+
+
+def square(diagonal: Any, ones: Any) -> BlockMatrix:
+    """``diagonal I + ones 1 1^T`` over the classes: singular values ``diagonal + M ones`` once, ``diagonal`` M-1 times.
+
+    The second exists for all ``M >= 2``.
+    """
+    classes = IndexSet("outputs", Integer(1), True)
+    return BlockMatrix(M, (classes,), (classes,), ((Block(diagonal, ones),),))
+
+
+def test_criterion_is_decided_by_a_proved_difference_only() -> None:
+    x, y, p = Symbol("x", real=True), Symbol("y", real=True), Symbol("p", positive=True)
+    large, one = (1 + M * p) ** 2, Integer(1)
+    mixed = square(one, p)
+    assert set(mixed.singular_values2()) == {(factor(large), one), (one, M - 1)}
+    failed = _isometry(mixed, ((large, one), (one, M - 1)))
+    assert failed.holds is False
+    assert same(failed.gap, large - 1)
+    swapped = _isometry(mixed, ((one, M - 1), (large, one)))
+    assert swapped.holds is False
+    assert same(swapped.gap, 1 - large), "a difference of either sign is a proof"
+    assert _isometry(square(x, Integer(0)), ((x**2, M),)).holds is True
+    undecided = _isometry(square(x, y / M), (((x + y) ** 2, one), (x**2, M - 1)))
+    assert (undecided.holds, undecided.gap) == (None, None), "(x + y)^2 = x^2 for y = -2 x"
+    assert _isometry(mixed, ((large, one), (one, M - 2))).holds is None, "no second value for M = 2"
+    assert _isometry(mixed, ((large, one), (large, M - 1))).holds is None, "equal values decide nothing"
+
+
+def test_criterion_for_some_sizes_only_is_no_singular_value() -> None:
+    direction = collapsed_line(TokenTask()).directions["OV"]
+    assert direction.sigma == sqrt(b)
+    partly = replace(direction, isometry=Isometry(None, direction.isometry.residual))
+    with pytest.raises(NoLineError, match="for some sizes only"):
+        _ = partly.sigma
+
+
+def test_laws_must_leave_one_direction() -> None:
+    found = orbits(TokenTask(), "OV")
+    laws = collapsed_line(TokenTask()).laws["OV"]
+    more = LinearLaw("OV", {found[0].symbol: Integer(1)})
+    assert _direction_values(found, laws) == dict(collapsed_line(TokenTask()).directions["OV"].values)
+    for given, left in (((), 3), (laws[:1], 2), ((*laws, more), 0)):
+        with pytest.raises(NoLineError, match=f"OV orbit values move in {left} dimensions: {len(given)} linear"):
+            _direction_values(found, given)
+
+
+def test_velocity_that_is_not_parallel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twin of the proof: where it fails, there is no line."""
+    monkeypatch.setattr("theory.line.is_zero", lambda expression: False)
+    with pytest.raises(NoLineError, match="velocity of W_OV_same is not parallel to E_OV"):
+        _derive_line.__wrapped__(TokenTask().generic)
+
+
+@pytest.mark.parametrize("power", [-2, -1, 1, 2, 3])
+def test_velocities_are_written_in_one_minus_alpha(power: int) -> None:
+    e = exp(alpha * mu_OV)
+    shown = _present((alpha - 1) ** power * (alpha * M + alpha * e))
+    assert shown == Mul(Integer(-1) ** power, (1 - alpha) ** power, alpha, M + e)
+    assert _present(mu_OV * (M + e)) == mu_OV * (M + e)
+    assert _present((e * M - e) / (M - 1)) == e
+
+
+@pytest.mark.parametrize(("kind", "noise"), SETTINGS)
+def test_trace_tells_the_derivation(kind: Any, noise: Any) -> None:
+    """Laws, the direction they leave, and velocities that are ``-eta g`` times it."""
+    line = collapsed_line(TokenTask(noise=noise, query_kind=kind))
+    steps = {step.name: step for step in line.trace}
+    assert len(steps) == len(line.trace)
+    for circuit, direction in line.directions.items():
+        laws, reduction, parallel = (steps[name + circuit] for name in ("laws of ", "E_", "g_"))
+        assert [step.rule for step in (laws, reduction, parallel)] == ["null space", "reduction", "parallel"]
+        assert laws.inputs == tuple(direction.values)
+        assert laws.output == reduction.inputs == tuple(law.expression for law in line.laws[circuit])
+        for law in laws.output:
+            on_line = law.xreplace({s: COORDINATES[circuit] * v for s, v in direction.values.items()})
+            assert same(on_line, 0), "each law vanishes on the line"
+        assert dict(reduction.output) == dict(direction.values)
+        assert parallel.output == line.gradient[circuit]
+        assert [s for s, _ in parallel.inputs] == list(direction.values)
+        for symbol, velocity in parallel.inputs:
+            e = exp(alpha * mu_OV)
+            along = -RATES[circuit] * line.gradient[circuit] * direction.values[symbol]
+            assert same((velocity - along).xreplace({e: Symbol("e")}), 0)
