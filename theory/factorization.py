@@ -25,7 +25,7 @@ from theory.words import Rule, Words, gradient, matrix, rewrite
 
 __all__ = ["Rescaling", "factor_velocity", "product_flow", "rescaling"]
 
-U, V, G = matrix("U"), matrix("V"), matrix("G")
+U, V = matrix("U"), matrix("V")
 E, A, B, P = matrix("E"), matrix("A"), matrix("B"), matrix("P")
 _eta = Symbol("eta", positive=True)
 _sigma = Symbol("sigma", positive=True)
@@ -41,11 +41,8 @@ def word(text: str) -> tuple[tuple[str, bool], ...]:
 #: Balanced factors: U^T U = V^T V.
 BALANCED = (Rule(word("U^T U"), V.T @ V),)
 
-#: The criterion: E E^T E = sigma^2 E, and its transpose.
-ISOMETRY = (
-    Rule(word("E E^T E"), _sigma**2 * E),
-    Rule(word("E^T E E^T"), _sigma**2 * E.T),
-)
+#: The criterion: E E^T E = sigma^2 E.
+ISOMETRY = (Rule(word("E E^T E"), _sigma**2 * E),)
 
 #: The imbalanced start: A^T A = B^T B = P, a projection, so A P = A and B P = B (the norm of A P - A vanishes).
 PROJECTION = (

@@ -9,13 +9,24 @@ import numpy as np
 import pytest
 from sympy import Abs, Integer, Rational, Symbol, oo, sqrt
 
-from theory.errors import NoLineError
-from theory.factorization import balanced_root_residuals, imbalance_velocity, product_flow, rescaling
+from theory.errors import GradlineError, NoLineError
+from theory.factorization import (
+    ISOMETRY,
+    PROJECTION,
+    _balanced_factor,
+    _imbalanced_factor,
+    _on_direction,
+    balanced_root_residuals,
+    imbalance_velocity,
+    product_flow,
+    rescaling,
+    word,
+)
 from theory.identities import prove_zero
 from theory.line import collapsed_line
 from theory.symbols import K, M, N, b, c_OV, c_QK, mu_OV, mu_QK
 from theory.task import TokenTask
-from theory.words import matrix, rewrite
+from theory.words import Words, matrix, rewrite
 
 U, V, G = matrix("U"), matrix("V"), matrix("G")
 SHAPES = [(1, 1, 1), (3, 2, 4), (2, 5, 3)]
@@ -165,3 +176,87 @@ def test_words_of_a_random_balanced_pair() -> None:
     assert np.allclose(u @ u.T @ u @ u.T, product @ product.T, rtol=0, atol=1e-10)
     doubled = u @ (2 * v).T
     assert not np.allclose(u @ u.T @ u @ u.T, doubled @ doubled.T, rtol=0, atol=1e-3)
+
+
+def explicit(words: Words, letters: dict[str, Any], values: dict[str, float]) -> Any:
+    """A sum of words with numbers for its letters and for the symbols of its coefficients."""
+    total: Any = 0.0
+    for letters_of_word, coefficient in words.terms.items():
+        factors_of_word = [letters[name].T if transposed else letters[name] for name, transposed in letters_of_word]
+        number = coefficient.xreplace({s: Rational(str(values[s.name])) for s in coefficient.free_symbols})
+        total = total + float(number) * np.linalg.multi_dot([np.eye(len(factors_of_word[0])), *factors_of_word])
+    return total
+
+
+@pytest.mark.parametrize("rule", [*PROJECTION, *ISOMETRY], ids=lambda rule: str(rule.word))
+def test_rules_hold_for_explicit_matrices(rule: Any) -> None:
+    """``A`` and ``B`` with one projection ``P = A^T A = B^T B``, and ``E = sigma A B^T``: what the rules take for true."""
+    draw = np.random.default_rng(17)
+    columns = np.linalg.qr(draw.normal(size=(4, 2)))[0]
+    a, bb = (np.linalg.qr(draw.normal(size=(rows, 2)))[0] @ columns.T for rows in (3, 5))
+    letters = {"A": a, "B": bb, "P": columns @ columns.T, "E": 0.7 * a @ bb.T}
+    left = explicit(Words.of({rule.word: Integer(1)}), letters, {})
+    right = explicit(rule.image, letters, {"sigma": 0.7})
+    assert np.allclose(left, right, rtol=0, atol=ROUNDING)
+    assert not np.allclose(left, 0.9 * right, rtol=0, atol=1e-3), "neither side vanishes"
+
+
+@pytest.mark.parametrize("text", ["B^T A A^T A", "A P P^T", "P A^T A P", "P^T P B^T", "B^T B P B^T"])
+def test_projections_are_reduced_to_one_letter(text: str) -> None:
+    """Each word equals A, P or B^T times at most one other factor by ``P = P^T = P P``, ``A P = A`` and ``B P = B``."""
+    reduced = {
+        "B^T A A^T A": "B^T A",
+        "A P P^T": "A",
+        "P A^T A P": "P",
+        "P^T P B^T": "B^T",
+        "B^T B P B^T": "B^T",
+    }
+    assert rewrite(Words.of({word(text): Integer(1)}), PROJECTION).terms == {word(reduced[text]): 1}
+
+
+def test_flow_on_a_direction_refuses_what_it_does_not_know() -> None:
+    E = matrix("E")
+    left, right = E @ E.T, E.T @ E
+    flow = U @ U.T @ G + G @ V @ V.T
+    sigma2 = _on_direction(flow, left, right, ISOMETRY, E) / 2
+    assert sigma2 == Symbol("sigma", positive=True) ** 2, "E E^T E + E E^T E = 2 sigma^2 E"
+    three = _on_direction(flow + 2 * (U @ U.T @ G), left, right, ISOMETRY, 5 * E)
+    assert three == 4 * sigma2, "coefficients of the flow count, and the target's cancels"
+    with pytest.raises(GradlineError, match="unexpected word"):
+        _on_direction(flow + G @ V @ U.T, left, right, ISOMETRY, E)
+    with pytest.raises(GradlineError, match="is not parallel to E"):
+        _on_direction(flow, left, right, (), E)
+    with pytest.raises(GradlineError, match="is not parallel to E"):
+        _on_direction(flow, left + G @ E.T, right, ISOMETRY, E)
+
+
+def test_factors_are_refused_where_a_hypothesis_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twins: without ``E E^T E = sigma^2 E`` there is no root, without ``A P = A`` or ``B P = B`` a factor turns."""
+    monkeypatch.setattr("theory.factorization.ISOMETRY", ())
+    with pytest.raises(GradlineError, match="balanced root: .* is left"):
+        _balanced_factor.__wrapped__()
+    for dropped in ("A P", "B P"):
+        kept = tuple(rule for rule in PROJECTION if rule.word != word(dropped))
+        monkeypatch.setattr("theory.factorization.PROJECTION", kept)
+        with pytest.raises(GradlineError, match="the factors leave U = u A, V = v B"):
+            _imbalanced_factor.__wrapped__()
+    monkeypatch.setattr("theory.factorization.is_zero", lambda expression: False)
+    with pytest.raises(GradlineError, match=r"imbalanced factor: .* is left of"):
+        _imbalanced_factor.__wrapped__()
+
+
+def test_traces_of_both_factors() -> None:
+    """The root that was used is ``|mu| E E^T/sigma``; the square of the imbalanced factor eliminates ``u`` and ``v``."""
+    E, mu, sigma = matrix("E"), Symbol("mu", real=True), Symbol("sigma", positive=True)
+    value, (root, flow) = _balanced_factor()
+    assert [(step.rule, step.name) for step in (root, flow)] == [("square root", "U U^T"), ("product flow", "factor")]
+    assert (root.output - (Abs(mu) / sigma) * (E @ E.T)).is_zero()
+    assert (root.inputs[0] - mu**2 * (E @ E.T)).is_zero()
+    assert (flow.inputs[1] - (Abs(mu) / sigma) * (E.T @ E)).is_zero()
+    assert flow.output == value == 2 * sigma * Abs(mu)
+    closed, (before, after) = _imbalanced_factor()
+    assert [(s.rule, s.name) for s in (before, after)] == [("projection", "factor"), ("elimination", "factor")]
+    u, v, c = (Symbol(name, real=True) for name in "uvc")
+    assert before.output == after.inputs[0] == u**2 + v**2
+    assert after.output == closed == sqrt(c**2 + 4 * sigma**2 * mu**2)
+    assert (before.inputs[0] - matrix("A") @ matrix("B").T).is_zero()
