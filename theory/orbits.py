@@ -129,16 +129,15 @@ class LinearLaw:
 def _coefficient_rows(velocities: Sequence[Any], states: Sequence[Symbol]) -> tuple[list[list[Any]], list[Symbol]]:
     """Write each velocity over one common denominator as a row of coefficients in the moving quantities."""
     exponentials = sorted(set().union(*(v.atoms(exp) for v in velocities)), key=str)
-    atoms = {e: Dummy(f"e{i}") for i, e in enumerate(exponentials)}
+    atoms = {e: Dummy() for e in exponentials}
     fractions = [cancel(v.xreplace(atoms)).as_numer_denom() for v in velocities]
     denominator = Integer(1)
     for _, d in fractions:
         denominator = lcm(denominator, d)
     cleared = [n * cancel(denominator / d) for n, d in fractions]
-    moving = [s for s in states if any(c.has(s) for c in cleared)] + list(atoms.values())
+    # the last generator occurs nowhere: constants are polynomials too
+    moving = [*states, *atoms.values(), Dummy()]
     symbols = sorted(set().union(*(c.free_symbols for c in cleared)) - set(moving), key=lambda s: s.name)
-    if not moving:
-        moving = [Dummy("none")]
     polys = [Poly(c, *moving, domain=QQ.frac_field(*symbols) if symbols else QQ) for c in cleared]
     monomials = sorted(set().union(*(set(p.monoms()) for p in polys)))
     return [[p.coeff_monomial(monomial) for p in polys] for monomial in monomials], symbols

@@ -46,9 +46,9 @@ def test_product_flow_of_explicit_factors(shape: tuple[int, int, int]) -> None:
     direct = du @ v.T + u @ dv.T
     letters = {"U": u, "V": v, "G": g}
     total = np.zeros((rows, columns))
-    for word, coefficient in product_flow(Rational(7, 10)).terms.items():
+    for letter_pairs, coefficient in product_flow(Rational(7, 10)).terms.items():
         product = np.eye(rows)
-        for name, transposed in word:
+        for name, transposed in letter_pairs:
             product = product @ (letters[name].T if transposed else letters[name])
         total += float(coefficient) * product
     assert np.allclose(total, direct, rtol=0, atol=ROUNDING)
@@ -151,8 +151,11 @@ def test_symbolic_factors(kind: Any, noise: Any, sigma2: Any) -> None:
         assert prove_zero(imbalanced.factor - sqrt(c**2 + 4 * square * coordinate**2)).answer == "equal"
         assert prove_zero(imbalanced.factor - sqrt(c**2 + 2 * square * coordinate**2)).answer == "different"
         assert prove_zero(imbalanced.factor - sqrt(c + 4 * square * coordinate**2)).answer == "different"
-        assert balanced.trace
-        assert imbalanced.trace
+        assert [balanced.trace[0].rule, imbalanced.trace[0].rule] == ["square root", "projection"]
+        for number in (1, -1):
+            unit = rescaling(direction, coordinate, number)
+            assert unit.trace == imbalanced.trace
+            assert prove_zero(unit.factor - sqrt(1 + 4 * square * coordinate**2)).answer == "equal"
         assert (balanced.imbalance, imbalanced.imbalance) == (0, c)
 
 
@@ -190,7 +193,7 @@ def explicit(words: Words, letters: dict[str, Any], values: dict[str, float]) ->
 
 @pytest.mark.parametrize("rule", [*PROJECTION, *ISOMETRY], ids=lambda rule: str(rule.word))
 def test_rules_hold_for_explicit_matrices(rule: Any) -> None:
-    """``A`` and ``B`` with one projection ``P = A^T A = B^T B``, and ``E = sigma A B^T``: what the rules take for true."""
+    """``A`` and ``B`` with one projection ``P = A^T A = B^T B``, and ``E = sigma A B^T``."""
     draw = np.random.default_rng(17)
     columns = np.linalg.qr(draw.normal(size=(4, 2)))[0]
     a, bb = (np.linalg.qr(draw.normal(size=(rows, 2)))[0] @ columns.T for rows in (3, 5))
@@ -233,7 +236,7 @@ def test_flow_on_a_direction_refuses_what_it_does_not_know() -> None:
 def test_factors_are_refused_where_a_hypothesis_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twins: without ``E E^T E = sigma^2 E`` there is no root, without ``A P = A`` or ``B P = B`` a factor turns."""
     monkeypatch.setattr("theory.factorization.ISOMETRY", ())
-    with pytest.raises(GradlineError, match="balanced root: .* is left"):
+    with pytest.raises(GradlineError, match=r"balanced root: .* is left"):
         _balanced_factor.__wrapped__()
     for dropped in ("A P", "B P"):
         kept = tuple(rule for rule in PROJECTION if rule.word != word(dropped))
@@ -246,7 +249,7 @@ def test_factors_are_refused_where_a_hypothesis_is_missing(monkeypatch: pytest.M
 
 
 def test_traces_of_both_factors() -> None:
-    """The root that was used is ``|mu| E E^T/sigma``; the square of the imbalanced factor eliminates ``u`` and ``v``."""
+    """The root is ``|mu| E E^T/sigma``; squaring the imbalanced factor eliminates ``u`` and ``v``."""
     E, mu, sigma = matrix("E"), Symbol("mu", real=True), Symbol("sigma", positive=True)
     value, (root, flow) = _balanced_factor()
     assert [(step.rule, step.name) for step in (root, flow)] == [("square root", "U U^T"), ("product flow", "factor")]
