@@ -33,6 +33,7 @@ __all__ = [
     "linear_laws",
     "orbit_velocity",
     "orbits",
+    "set_orbits",
 ]
 
 Circuit = Literal["OV", "QK"]
@@ -78,6 +79,33 @@ def circuit_sets(task: TokenTask, circuit: Circuit) -> tuple[IndexSet, tuple[Ind
     return IndexSet("queries", task.queries, task.query_kind == "per_class"), columns
 
 
+def _relations(rows: IndexSet, columns: IndexSet, classes: Any) -> list[tuple[Relation, Any]]:
+    """Orbits of the pairs of two sets, with their sizes."""
+    pairs = rows.count * columns.count
+    if rows.per_class and columns.per_class:
+        return [("same", classes * pairs), ("other", classes * (classes - 1) * pairs)]
+    return [("all", pairs * (classes if rows.per_class or columns.per_class else 1))]
+
+
+def set_orbits(
+    circuit: Circuit, rows: Sequence[IndexSet], columns: Sequence[IndexSet], classes: Any
+) -> tuple[Orbit, ...]:
+    """Return the orbits of a matrix between any index sets, under permutations of classes and inside each set.
+
+    Rows and columns belong to different sets, or to none that the symmetry ties together.
+
+    >>> rows = (IndexSet("label", 1, True), IndexSet("rest", 46, False))
+    >>> [(o.symbol.name, o.size) for o in set_orbits("OV", rows, (IndexSet("common", 6, False),), 4)]
+    [('W_OV_label_common_all', 24), ('W_OV_rest_common_all', 276)]
+    """
+    return tuple(
+        Orbit(circuit, row, column, kind, size, Symbol(f"W_{circuit}_{row.name}_{column.name}_{kind}", real=True))
+        for row in rows
+        for column in columns
+        for kind, size in _relations(row, column, classes)
+    )
+
+
 def orbits(task: TokenTask, circuit: Circuit) -> tuple[Orbit, ...]:
     """Return the orbits of one circuit with their sizes.
 
@@ -90,18 +118,9 @@ def orbits(task: TokenTask, circuit: Circuit) -> tuple[Orbit, ...]:
     if circuit not in get_args(Circuit):
         raise ValueError(f"circuit={circuit!r}: expected 'OV' or 'QK'")
     rows, columns = circuit_sets(task, circuit)
-    classes = task.classes
     found = []
     for column in columns:
-        pairs = rows.count * column.count
-        if rows.per_class and column.per_class:
-            kinds: list[tuple[Relation, Any]] = [
-                ("same", classes * pairs),
-                ("other", classes * (classes - 1) * pairs),
-            ]
-        else:
-            kinds = [("all", pairs * (classes if rows.per_class or column.per_class else 1))]
-        for relation, size in kinds:
+        for relation, size in _relations(rows, column, task.classes):
             label = column.name if relation == "all" else relation
             symbol = Symbol(f"W_{circuit}_{label}", real=True)
             found.append(Orbit(circuit, rows, column, relation, size, symbol, frozen=column.count is oo))

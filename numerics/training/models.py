@@ -175,7 +175,7 @@ class FixedAttention:
 
 @dataclass(frozen=True)
 class TrainedAttention:
-    """The attention model: score ``scale W_QK[query, token]``, softmax over all positions, ``z = W_OV`` times attention.
+    """The attention model: scores ``scale W_QK[query, token]``, softmax over all positions, logits ``W_OV`` times it.
 
     The softmax over positions is one over tokens with the logarithms of their counts added to the scores.
 
@@ -214,7 +214,7 @@ class TrainedAttention:
         return _batch(self.data, table[torch.from_numpy(counts).int()], labels)
 
     def _attention(self, parameters: Parameters, batch: Batch) -> Tensor:
-        queries = list(self.data.query_tokens)
+        queries = list(self.data.last_tokens)
         if "W_QK" in parameters:
             scores = parameters["W_QK"][:, queries]
         else:
@@ -238,7 +238,7 @@ class TrainedAttention:
 
     def _query_key(self, parameters: Parameters, rows: Tensor) -> Parameters:
         """Gradients of the query-key circuit, whose matrix moves in the ``rows`` of query tokens only."""
-        queries = list(self.data.query_tokens)
+        queries = list(self.data.last_tokens)
         first = next(parameters[name] for name in ("W_QK", "U_QK") if name in parameters)
         whole = torch.zeros_like(first)
         if "W_QK" in parameters:

@@ -1,7 +1,7 @@
 """Optimizers and learning-rate schedules for stacked runs, with a rate for each circuit and each run.
 
 SGD:  ``d = g + decay p``, ``v <- momentum v + d``, ``p <- p - rate (v, or d + momentum v for Nesterov)``
-Adam: ``p <- p - rate m/(1 - beta1^k) / (sqrt(s/(1 - beta2^k)) + eps)`` with running means ``m`` of ``d``, ``s`` of ``d^2``
+Adam: ``p <- p - rate m/(1 - beta1^k) / (sqrt(s/(1 - beta2^k)) + eps)``, ``m`` and ``s`` running means of ``d``, ``d^2``
 
 Source: arXiv 2608.06776, section on experiments; conventions of `torch.optim`.
 """
@@ -46,7 +46,9 @@ class Schedule:
             if not bool((rates.isfinite() & (rates >= 0)).all()):
                 raise ValueError(f"{name}={value!r}: expected a learning rate of at least 0 ({_RUNS})")
         if (self.end is None) != (self.steps == 0) or self.steps < 0:
-            raise ValueError(f"end={self.end!r}, steps={self.steps}: a ramp needs both, steps at least 1; neither is constant")
+            raise ValueError(
+                f"end={self.end!r}, steps={self.steps}: a ramp needs both, steps at least 1; neither is constant"
+            )
 
     def __call__(self, step: int) -> Tensor:
         """Return the rates at a step, counted from 0."""

@@ -9,7 +9,7 @@ Source: arXiv 2608.06776, section on experiments.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from numerics.training.data import SequenceData
 from numerics.training.models import Batch, FixedAttention, Parameters, TrainedAttention
 from numerics.training.optimizers import Optimizer, Schedule, stepper
 
-__all__ = ["Plan", "TrainingRun", "batches", "test_batches", "train"]
+__all__ = ["Plan", "TrainingRun", "batches", "fresh_batches", "train"]
 
 Model = FixedAttention | TrainedAttention
 
@@ -39,7 +39,7 @@ class Plan:
     steps: int
     batch: int
     rates: Mapping[str, Schedule]
-    optimizer: Optimizer = Optimizer()
+    optimizer: Optimizer = field(default_factory=Optimizer)
     balanced: bool = False
     until_loss: float | None = None
     check_every: int = 100
@@ -55,8 +55,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What training gives: ``loss`` (epochs, runs), the mean over each epoch's batches; final ``parameters``; ``epochs``,
-    the number each run took (nan in ``loss`` after it stopped).
+    """What training gives.
+
+    ``loss`` (epochs, runs), the mean over each epoch's batches, nan after a run stopped; final ``parameters``;
+    ``epochs`` (runs), how many each run took.
     """
 
     loss: NDArray[np.float64]
@@ -84,7 +86,7 @@ def batches(
     return model.features(np.stack(drawn, 1), np.stack(chosen, 1), dtype)
 
 
-def test_batches(
+def fresh_batches(
     model: Model, plan: Plan, seeds: Sequence[int], number: int, dtype: torch.dtype = torch.float32
 ) -> Batch:
     """Return fresh batches that training with these seeds never sees."""
