@@ -188,11 +188,15 @@ def _separations(expr: Expr, given: Sequence[SignCondition], count: int, bits: S
             yield found
 
 
+def _text(condition: SignCondition) -> str:
+    return f"{condition.expr} {condition.relation} 0"
+
+
 def _different(found: Separation, given: Sequence[SignCondition], functions: Mapping[Any, Lambda]) -> Decision:
     witness = MappingProxyType(dict(mapping(found.point)))
     low, high = decimal_bounds(found.ball)
     where = ", ".join(f"{symbol} = {value}" for symbol, value in witness.items())
-    text = tuple(f"{condition.expr} {condition.relation} 0" for condition in given)
+    text = tuple(_text(condition) for condition in given)
     chosen = " and ".join(f"{f}({', '.join(map(str, law.variables))}) = {law.expr}" for f, law in functions.items())
     reason = f"{f'for {chosen}, ' if chosen else ''}the value at {where or 'no symbols'} is in [{low}, {high}]"
     return Decision("different", reason, witness, (low, high), text, functions)
@@ -221,9 +225,9 @@ def _check_strata(expr: Expr, converter: Converter, given: Sequence[SignConditio
             return Decision("undecided", f"the proof needs {text} != 0, and where it vanishes could not be decided")
         for symbol, value in places:
             decision = _on_stratum(expr, symbol, value, given)
-            if decision is not None and decision.answer != "equal":
+            if decision.answer != "equal":
                 return decision
-            used.update(decision.assumptions if decision is not None else ())
+            used.update(decision.assumptions)
     return Decision("equal", "the normal form is zero", assumptions=tuple(sorted(used)))
 
 
@@ -246,28 +250,34 @@ def _places(converter: Converter, argument: Fraction) -> list[tuple[Symbol, Expr
     return result
 
 
-def _on_stratum(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignCondition]) -> Decision | None:
-    """The decision where ``symbol = value``; None if the expression is not defined there."""
-    put = {symbol: value}
+def _on_stratum(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignCondition]) -> Decision:
+    """The decision where ``symbol = value``; equal where the place is outside the domain."""
+    put, relations = {symbol: value}, []
+    for condition in given:
+        there = condition.expr.xreplace(put)
+        relation = sympy.false if there.has(*_UNREAL) else _RELATIONS[condition.relation](there, 0)
+        if relation == sympy.false:
+            return Decision("equal", "an assumption is false", assumptions=(_text(condition),))
+        relations.append(relation)
+    reduced = expr.xreplace(put)
+    if reduced.has(*_UNREAL):
+        return Decision("equal", "not defined")
     try:
-        reduced = expr.xreplace(put)
-        relations = [_RELATIONS[c.relation](c.expr.xreplace(put), 0) for c in given]
-        if reduced.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I) or sympy.false in relations:
-            return None
         decision = _decide(exact(reduced), conditions(relations))
     except OutsideDomainError:
-        return None
+        return Decision("equal", "no real value")
     return _lifted(expr, symbol, value, given, decision) if decision.answer == "different" else decision
 
 
 def _lifted(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignCondition], decision: Decision) -> Decision:
     """A witness of the whole expression from one on a stratum, where the expression may have a smaller domain."""
-    missing = expr.free_symbols - {symbol} - set(decision.witness)
+    symbols = expr.free_symbols.union(*(condition.expr.free_symbols for condition in given))
+    missing = symbols - {symbol, *decision.witness}
     put, functions = instance(expr)
     for rest in points(sorted(missing, key=lambda s: str(s.name)), (), _POINTS):
         point = {**rest, **decision.witness}
         point[symbol] = sympy.cancel(value.xreplace(point))
-        if not all(holds(condition, point) for condition in given):
+        if not point[symbol].is_Rational or not all(holds(condition, point) for condition in given):
             continue
         found = separate(put, point, _BITS)
         if found is not None and found.nonzero:
@@ -275,4 +285,5 @@ def _lifted(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignConditi
     return Decision("undecided", f"no point with {symbol} = {value} was found where the value is defined and not zero")
 
 
+_UNREAL = (sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I)
 _RELATIONS = {">": sympy.Gt, ">=": sympy.Ge, "!=": sympy.Ne}

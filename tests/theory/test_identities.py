@@ -171,6 +171,119 @@ def test_sign_is_examined_where_its_argument_vanishes() -> None:
     assert prove_zero(sign(x) ** 2 / x - 1 / x).answer == "equal"  # 0 is not in the domain
 
 
+# expression, assumptions, the point where the argument of sign vanishes: the value there is -1, or -1 times the factor
+VANISHING: list[tuple[Any, list[Any], dict[Any, Any]]] = [
+    (sign(2 * x - 3) ** 2 - 1, [], {x: Rational(3, 2)}),
+    (sign(2 * x - 3) ** 2 - 1, [x > 0], {x: Rational(3, 2)}),
+    (sign(4 * x + 3) ** 2 - 1, [x < 0], {x: Rational(-3, 4)}),
+    (sign(x) ** 2 - 1, [x >= 0], {x: 0}),
+    (sign(x) ** 2 - 1, [x <= 0], {x: 0}),
+    (sign(x * (x**2 + 1)) ** 2 - 1, [], {x: 0}),
+    (sign(x - 1) ** 2 * f(x) - f(x), [], {x: 1}),
+]
+
+
+@pytest.mark.parametrize(("expr", "given", "point"), VANISHING)
+def test_value_at_the_place_where_a_sign_vanishes(expr: Any, given: list[Any], point: dict[Any, Any]) -> None:
+    decision = prove_zero(expr, given)
+    assert (decision.answer, dict(decision.witness)) == ("different", point)
+    assert decision.enclosure is not None
+    if not expr.has(f):
+        assert tuple(Rational(bound) for bound in decision.enclosure) == (-1, -1)
+    ((symbol, value),) = point.items()
+    assert prove_zero(expr, [*given, sympy.Ne(symbol, value)]).answer == "equal", "it vanishes nowhere else"
+
+
+def test_places_with_other_symbols() -> None:
+    """The witness names every symbol, satisfies the assumptions and makes the argument vanish."""
+    for argument, given in (
+        (3 * x + 2 * y, []),
+        (x + y + exp(y), []),  # x = -y - exp(y) is rational at y = 0
+        (x, [x * y >= 0]),
+        (x, [x**2 + y > 0, y < 1]),
+        (x - y, [x + y > 4]),
+    ):
+        decision = prove_zero(sign(argument) ** 2 - 1, given)
+        assert decision.answer == "different"
+        assert argument.xreplace(dict(decision.witness)) == 0
+        assert {x, y} >= set(decision.witness) >= argument.free_symbols.union(*(c.free_symbols for c in given))
+        assert all(condition.xreplace(dict(decision.witness)) == sympy.true for condition in given)
+    factor = log(x + y) * sqrt(q)
+    decision = prove_zero((sign(x - y) ** 2 - 1) * factor)
+    at = dict(decision.witness)
+    assert decision.answer == "different"
+    assert at[x] == at[y]
+    low, high = (Rational(bound) for bound in decision.enclosure or ())
+    assert low <= (-factor).xreplace(at).evalf(30) <= high
+
+
+def test_places_outside_the_domain_do_not_count() -> None:
+    """Where the argument vanishes an assumption is false or undefined, or the expression has no value."""
+    for given, text in (
+        (x * y > 0, "x*y > 0"),
+        (sympy.Ne(x * y, 0), "x != 0"),
+        (x * y >= 1, "x*y - 1 >= 0"),
+        (y / x > 0, "y/x > 0"),
+        (y / x + x**-2 >= 0, "y/x + x**(-2) >= 0"),
+    ):
+        decision = prove_zero(sign(x) ** 2 - 1, [given])
+        assert (decision.answer, decision.assumptions) == ("equal", (text,))
+    assert prove_zero((sign(x) ** 2 - 1) / x).answer == "equal"
+    assert prove_zero((sign(x) ** 2 - 1) * log(x - 1)).answer == "equal"
+    # at x = 0 the value is 0 for x >= 0 and not defined for x < 0
+    assert prove_zero((sign(x) ** 2 - 1) * sqrt(x)).answer == "equal"
+    # twins: the same with a place in the domain
+    assert prove_zero((sign(x) ** 2 - 1) * log(x + 2)).answer == "different"
+    assert prove_zero(sign(x) ** 2 - 1, [x * y > -1]).answer == "different"
+
+
+def test_places_that_cannot_be_solved_for_are_undecided() -> None:
+    # x + exp(x) vanishes at -W(1), exp(x) - 2 at log(2): no rational points
+    for argument in (x + exp(x), exp(x) - 2, x**3 - 2):
+        decision = prove_zero(sign(argument) ** 2 - 1)
+        assert (decision.answer, dict(decision.witness)) == ("undecided", {})
+    root = sqrt(x + y) * sqrt(x - y * sign(y) ** 2)
+    assert prove_zero(root - Abs(root)).answer == "undecided", "the place y = 0 has witnesses of its own only"
+
+
+def test_as_many_signs_as_are_examined() -> None:
+    terms = [sign(s) * Abs(s) - s for s in symbols("a b c d e", real=True)]
+    assert prove_zero(sympy.Add(*terms[:4])).answer == "equal"
+    assert prove_zero(sympy.Add(*terms)).answer == "undecided"
+    assert prove_zero(sympy.Add(*terms[:3], terms[3] + sign(Symbol("d", real=True)) ** 2 - 1)).answer == "different"
+
+
+@pytest.mark.parametrize("function", [sympy.Integer(1), sympy.Si(x), sympy.loggamma(p), sympy.sin(x) ** 2 + 1])
+def test_a_difference_beside_the_first_points_is_found(function: Any) -> None:
+    """Zero at 1/2, -1/2 and 1, the first points that are tried, and not zero; with and without a normal form."""
+    decision = prove_zero((x - Rational(1, 2)) * (x + Rational(1, 2)) * (x - 1) * function, [y > 0, x > -4])
+    assert decision.answer == "different"
+    assert decision.witness[x] not in (Rational(1, 2), Rational(-1, 2), 1)
+    assert decision.witness[x] > -4
+    assert decision.witness[y] > 0
+    assert decision.assumptions == ("y > 0", "x + 4 > 0")
+
+
+def test_a_function_without_an_enclosure_is_undecided() -> None:
+    for expr in (sympy.zeta(x) * (x - 1), sympy.besselj(0, x) - sympy.besselj(1, x)):
+        decision = prove_zero(expr)
+        assert (decision.answer, dict(decision.witness)) == ("undecided", {})
+        assert "without an enclosure" in decision.reason
+    assert compare(sympy.zeta(x) * (x - 1), x * sympy.zeta(x) - sympy.zeta(x)).answer == "equal"
+
+
+def test_a_decision_by_hand_has_no_witness() -> None:
+    decision = Decision("equal", "by hand")
+    assert (dict(decision.witness), dict(decision.functions), decision.enclosure) == ({}, {}, None)
+    assert decision.assumptions == ()
+
+
+def test_normal_form_names_the_places_of_signs() -> None:
+    assert normal_form(x * sign(2 * x - y)).strata == (2 * x - y,)
+    assert normal_form(x * sign(2 * x - y), [2 * x > y]).strata == ()
+    assert normal_form(x + y).strata == ()
+
+
 def test_logarithms_are_split_only_where_factors_are_positive() -> None:
     assert compare(log(x * y), log(x) + log(y)).assumptions == ("x > 0", "y > 0")  # the domain of the right side
     assert compare(log(x * y), log(Abs(x)) + log(Abs(y))).answer != "different"
