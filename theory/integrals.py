@@ -227,16 +227,26 @@ def _with_scale(flow: ReducedFlow, signs: tuple[tuple[Symbol, int], ...]) -> Fir
     generic = _first_integral(derive(replace(flow.model, task=flow.task.generic_scale)), signs)
     scale = {GENERIC_SCALE: flow.task.score_scale}
     x, y, slope = (e.xreplace(scale) for e in (generic.x, generic.y, generic.slope))
-    one_sign = {Abs(s): sign * s for s, sign in signs if s in _balanced(flow)}
-    drift = sum((diff(y - slope * x, s) * flow.velocity[s].xreplace(one_sign) for s in flow.states), Integer(0))
-    if not is_zero(drift):
-        raise GradlineError(f"first integral: d/dt({y - slope * x}) is not zero")
+    _prove(y - slope * x, flow, dict(signs))
     return replace(generic, x=x, y=y, slope=slope, assumptions=flow.assumptions + _one_sign(flow, dict(signs)))
 
 
 def _balanced(flow: ReducedFlow) -> set[Symbol]:
     """The states of balanced circuits, which keep their sign."""
     return {COORDINATES[c] for c in COORDINATES if flow.model.is_balanced(c)}
+
+
+def _branch(flow: ReducedFlow, signs: Mapping[Symbol, int]) -> dict[Any, Any]:
+    """Absolute values of the states of balanced circuits, on the branch of the signs."""
+    return {Abs(s): signs[s] * s for s in _balanced(flow)}
+
+
+def _prove(value: Any, flow: ReducedFlow, signs: Mapping[Symbol, int]) -> None:
+    """Refuse a value that is not proved constant along the flow."""
+    branch = _branch(flow, signs)
+    drift = sum((diff(value, s) * flow.velocity[s].xreplace(branch) for s in flow.states), Integer(0))
+    if not is_zero(drift):
+        raise GradlineError(f"first integral: d/dt({value}) is not zero")
 
 
 def _one_sign(flow: ReducedFlow, signs: Mapping[Symbol, int]) -> tuple[Assumption, ...]:
@@ -253,19 +263,13 @@ def _first_integral(flow: ReducedFlow, signs: tuple[tuple[Symbol, int], ...]) ->
     if not flow.task.has_plain_scale:
         return _with_scale(flow, signs)
     chosen = dict(signs)
-    balanced = _balanced(flow)
-    one_sign = {Abs(s): chosen[s] * s for s in balanced}
-    ratio = (flow.velocity[mu_QK] / flow.velocity[mu_OV]).xreplace(one_sign)
+    ratio = (flow.velocity[mu_QK] / flow.velocity[mu_OV]).xreplace(_branch(flow, chosen))
     constant, parts = _separate(ratio, flow)
     scale_y, y = _straighten(1 / parts[mu_QK], mu_QK, chosen[mu_QK])
     scale_x, x = _straighten(parts[mu_OV], mu_OV, chosen[mu_OV])
     slope = factor(constant * scale_x / scale_y)
-    if not (y.has(mu_QK) and x.has(mu_OV)):
-        raise GradlineError(f"first integral, integration: {y - slope * x} does not depend on both states")
     value = y - slope * x
-    drift = sum((diff(value, s) * flow.velocity[s].xreplace(one_sign) for s in flow.states), Integer(0))
-    if not is_zero(drift):
-        raise GradlineError(f"first integral: d/dt({value}) is not zero")
+    _prove(value, flow, chosen)
     trace = (
         Step("separation", "d mu_QK/d mu_OV", (flow.velocity,), (constant, parts[mu_OV], parts[mu_QK])),
         Step("integration", "y", (1 / parts[mu_QK],), y),

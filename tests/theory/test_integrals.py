@@ -13,7 +13,7 @@ from sympy import Abs, Ei, Float, Gt, Integer, Integral, Lt, Rational, Symbol, a
 from theory.errors import GradlineError
 from theory.flow import ReducedFlow, Velocity, derive
 from theory.identities import prove_zero
-from theory.integrals import first_integral
+from theory.integrals import _normalize, _quadratic_root, first_integral
 from theory.model import PARAMETERIZATIONS, AttentionModel
 from theory.symbols import K, M, N, b, c_OV, c_QK, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n
 from theory.task import TokenTask
@@ -276,3 +276,180 @@ def test_assumptions_record_the_branch() -> None:
     assert "mu_QK > 0" in texts
     assert not {"mu_OV < 0", "mu_OV > 0"} & {str(a) for a in first_integral(flow_of("CACO"), {"mu_OV": -1}).assumptions}
     assert [step.rule for step in law.trace] == ["separation", "integration", "integration", "normal form"]
+
+
+def plane(v: Any, q: Any) -> ReducedFlow:
+    """Velocities of the coordinates, ``v`` of output-value and ``q`` of query-key, in place of those of the model."""
+    return replace(flow_of("CACO"), velocity=Velocity({mu_OV: v, mu_QK: q}))
+
+
+R3, R5 = sqrt(3), sqrt(5)
+s = Symbol("s", real=True)
+# dy/dq = 1/Q, dx/dv = V for velocities (1/V, Q); antiderivatives by hand
+PRIMITIVES: list[tuple[Any, Any]] = [
+    (Integer(1), mu_OV),
+    (mu_OV, mu_OV**2 / 2),
+    (1 / mu_OV, log(mu_OV)),
+    (exp(-2 * mu_OV), -exp(-2 * mu_OV) / 2),
+    (exp(3 * mu_OV) / mu_OV, Ei(3 * mu_OV)),
+    (1 / sqrt(3 + 5 * mu_OV**2), asinh(R5 * mu_OV / R3) / R5),
+    (mu_OV / sqrt(3 + 5 * mu_OV**2), sqrt(3 + 5 * mu_OV**2) / 5),
+    (mu_OV + 1 / mu_OV, mu_OV**2 / 2 + log(mu_OV)),
+    (mu_OV * exp(mu_OV), Integral(s * exp(s), (s, 0, mu_OV))),
+    (exp(mu_OV**2), Integral(exp(s**2), (s, 0, mu_OV))),
+]
+
+
+@pytest.mark.parametrize(("integrand", "primitive"), PRIMITIVES, ids=str)
+def test_primitives_by_hand(integrand: Any, primitive: Any) -> None:
+    law = first_integral(plane(Integer(1), 7 * integrand))
+    assert (law.x - primitive, law.y, law.slope) == (0, mu_QK, 7)
+    q = integrand.xreplace({mu_OV: mu_QK})
+    law = first_integral(plane(Integer(7), 1 / q))
+    assert (law.y - primitive.xreplace({mu_OV: mu_QK}), law.x) == (0, mu_OV)
+    assert same(law.slope, Rational(1, 7)) == "equal"
+
+
+def test_logarithm_takes_the_sign_of_the_state() -> None:
+    flow = plane(mu_OV, Integer(3))
+    for v in (1, -1):
+        law = first_integral(flow, {"mu_OV": v})
+        assert law.value == mu_QK - 3 * log(v * mu_OV)
+
+
+def test_what_has_no_primitive_is_refused() -> None:
+    for integrand in (mu_OV**-2, 1 / mu_OV**3, exp(mu_OV) / mu_OV**2):
+        with pytest.raises(GradlineError, match=r"no antiderivative of .* among the primitives"):
+            first_integral(plane(Integer(1), integrand))
+    with pytest.raises(GradlineError, match="is not rational in exponentials, square roots and the states"):
+        first_integral(plane(Integer(1), (1 + mu_OV**2) ** Rational(1, 3)))
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        (1 / sqrt(3 + 5 * mu_OV**2), (3 + 5 * mu_OV**2, 0)),
+        (mu_OV / sqrt(3 + 5 * mu_OV**2), (3 + 5 * mu_OV**2, 1)),
+        (-1 / sqrt(3 + 5 * mu_OV**2), None),
+        (1 / sqrt(3 + mu_OV + 5 * mu_OV**2), None),
+        (1 / sqrt(3 - 5 * mu_OV**2), None),
+        (1 / sqrt(5 * mu_OV**2 - 3), None),
+        (1 / sqrt(3 + 5 * mu_OV), None),
+        (1 / (3 + 5 * mu_OV**2), None),
+        (mu_OV**2 / sqrt(3 + 5 * mu_OV**2), None),
+        (1 / Abs(mu_OV), None),
+    ],
+    ids=str,
+)
+def test_recognized_roots(rest: Any, expected: Any) -> None:
+    assert _quadratic_root(rest, mu_OV) == expected
+
+
+@pytest.mark.parametrize(
+    ("part", "scale", "scaled"),
+    [
+        (3 * m * exp(mu_OV) / n + 3, 3, m * exp(mu_OV) / n + 1),
+        (4 * mu_OV**2 + 2 * mu_OV, 4, mu_OV**2 + mu_OV / 2),
+        (2 * (1 + exp(mu_OV)) / (5 * mu_OV), Rational(2, 5), 1 / mu_OV + exp(mu_OV) / mu_OV),
+        (6 / sqrt(3 + 5 * mu_OV**2), 6, 1 / sqrt(3 + 5 * mu_OV**2)),
+        (6 * mu_OV * sqrt(3 + 5 * mu_OV**2), 6, mu_OV * sqrt(3 + 5 * mu_OV**2)),
+        (2 * sqrt(b) * mu_OV, 2 * sqrt(b), mu_OV),
+        (5 * exp(mu_OV), 1, 5 * exp(mu_OV)),
+        (5 / (exp(mu_OV) + exp(2 * mu_OV)), 1, 5 / (exp(mu_OV) + exp(2 * mu_OV))),
+    ],
+    ids=str,
+)
+def test_scale_of_a_factor(part: Any, scale: Any, scaled: Any) -> None:
+    """The term without exponentials gets leading coefficient 1; roots of the state do not count."""
+    found = _normalize(part, mu_OV)
+    assert found[0] == scale
+    assert (found[1] - scaled).expand() == 0
+
+
+def test_ratio_is_split_whatever_way_it_is_written() -> None:
+    """dq/dv = 3 e^q/(v (q + 1)), written with one denominator."""
+    mixed = 3 * exp(mu_QK) / (mu_OV * mu_QK + mu_OV)
+    law = first_integral(plane(Integer(1), mixed))
+    assert (law.x, law.slope) == (log(mu_OV), 3)
+    # y' = (q + 1) e^-q
+    assert (diff(law.y, mu_QK) - (mu_QK + 1) * exp(-mu_QK)).expand() == 0
+    split = first_integral(plane(M / mu_OV, 3 * b * mu_QK))
+    assert (split.y, split.x) == (log(mu_QK), mu_OV**2 / 2)
+    assert same(split.slope, 3 * b / M) == "equal"
+    # 1 = 1 + q^2 - q^2 hides in the denominator
+    square = 1 + mu_QK**2
+    cubed = first_integral(plane(1 / mu_OV, square ** Rational(3, 2) / (square - mu_QK**2) / square))
+    assert (cubed.y, cubed.x, cubed.slope) == (asinh(mu_QK), mu_OV**2 / 2, 1)
+
+
+@pytest.mark.parametrize(("name", "circuits"), TABLE)
+def test_trace_multiplies_out_to_the_ratio(name: str, circuits: str) -> None:
+    flow = flow_of(name, **imbalances(circuits))
+    law = first_integral(flow)
+    steps = {step.name: step for step in law.trace}
+    constant, of_v, of_q = steps["d mu_QK/d mu_OV"].output
+    positive = {Abs(s): s for s in (mu_OV, mu_QK)}
+    ratio = (flow.velocity[mu_QK] / flow.velocity[mu_OV]).xreplace(positive)
+    assert same(constant * of_v * of_q, ratio) == "equal"
+    assert not of_v.has(mu_QK)
+    assert not of_q.has(mu_OV)
+    assert not constant.has(mu_OV, mu_QK)
+    assert (steps["x"].output, steps["y"].output) == (law.x, law.y)
+    assert (steps["x"].inputs, steps["y"].inputs) == ((of_v,), (1 / of_q,))
+    assert steps["d/dt(y - slope x)"].inputs == (law.value,)
+    assert steps["d/dt(y - slope x)"].output == 0
+
+
+@pytest.mark.parametrize("name", PARAMETERIZATIONS)
+def test_scale_that_is_an_expression(name: str) -> None:
+    """The table of section 6 with ``1/sqrt(7)`` for gamma, for every sign; recorded with the branch."""
+    scale = 1 / sqrt(7)
+    flow = flow_of(name, TokenTask(score_scale=scale))
+    for v, q in POINT_SIGNS:
+        signs = {"mu_OV": v, "mu_QK": q}
+        law = first_integral(flow, signs)
+        plain = first_integral(flow_of(name), signs)
+        for one, other in ((law.x, plain.x), (law.y, plain.y), (law.slope, plain.slope)):
+            assert same(one, other.xreplace({gamma: scale}), signs) == "equal"
+        assert dict(law.signs) == signs
+        assert law.trace
+        branch = [str(a) for a in law.assumptions if str(a).startswith("mu_")]
+        wanted = [f"mu_{c} {'>' if signs[f'mu_{c}'] > 0 else '<'} 0" for c in ("OV", "QK") if flow.model.is_balanced(c)]
+        assert branch == wanted == [str(a) for a in plain.assumptions if str(a).startswith("mu_")]
+        assert {a.relation for a in law.assumptions if str(a) in wanted} == {
+            (Gt if signs[f"mu_{c}"] > 0 else Lt)(coordinate, 0, evaluate=False)
+            for c, coordinate in (("OV", mu_OV), ("QK", mu_QK))
+            if flow.model.is_balanced(c)
+        }
+
+
+def test_scale_without_a_proof_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twin: the symbol in place of the scale is proved, the scale itself is not."""
+    flow = flow_of("CACO", TokenTask(classes=13, score_scale=sqrt(3)))
+    monkeypatch.setattr("theory.integrals.is_zero", lambda expression: not expression.has(sqrt(3)))
+    with pytest.raises(GradlineError, match=r"first integral: .*sqrt\(3\).* is not zero"):
+        first_integral(flow)
+
+
+@pytest.mark.parametrize(
+    ("signs", "error", "message"),
+    [
+        ({"mu_OV": True}, ValueError, "mu_OV=True; expected one sign"),
+        ({"mu_OV": 1, mu_OV: -1}, ValueError, "mu_OV=-1; expected one sign"),
+        ([], TypeError, "expected a mapping"),
+        (0, TypeError, "expected a mapping"),
+        ([("mu_OV", 1)], TypeError, "expected a mapping"),
+    ],
+)
+def test_signs_that_are_none(signs: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        first_integral(flow_of("FAFO"), signs)
+
+
+def test_signs_by_symbol_name_or_not_at_all() -> None:
+    flow = flow_of("FAFO")
+    assert first_integral(flow, {mu_OV: -1, "mu_OV": -1}) == first_integral(flow, {"mu_OV": Integer(-1)})
+    assert dict(first_integral(flow, {mu_OV: -1}).signs) == {"mu_OV": -1, "mu_QK": 1}
+    assert first_integral(flow) == first_integral(flow, {}) == first_integral(flow, {"mu_QK": 1})
+    with pytest.raises(TypeError, match="expected a ReducedFlow"):
+        first_integral("FAFO")  # type: ignore[arg-type]
