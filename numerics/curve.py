@@ -2,9 +2,10 @@
 
     Y(mu_QK) - Y(q_0) = pull (X(mu_OV) - X(v_0)),    Y(q) = int dq/((1 - alpha) f_QK(q)),    X(v) = int v dv/f_OV(v),
 
-``f = 1``, ``2 sigma |mu|`` or ``sqrt(c^2 + 4 sigma^2 mu^2)`` and ``pull = kappa gamma``. A coordinate ``z`` with ``dz = rate
-dmu/f`` increases with ``mu``; in it ``rate Y`` is the integral of ``1 + w``, ``w = (m/n) e^(gamma q) = alpha/(1 - alpha)``,
-hence increasing and convex: each inverse is one root between bounds. With collapsed query-key it is a Wright omega function.
+``f = 1``, ``2 sigma |mu|`` or ``sqrt(c^2 + 4 sigma^2 mu^2)`` and ``pull = kappa gamma``. A coordinate ``z`` with ``dz
+= rate dmu/f`` increases with ``mu``; in it ``rate Y`` is the integral of ``1 + w``, ``w = (m/n) e^(gamma q) =
+alpha/(1 - alpha)``, hence increasing and convex: each inverse is one root between bounds. With collapsed query-key it
+is a Wright omega function.
 
 Source: arXiv 2608.06776, conserved quantities; section 6 of the theory.
 """
@@ -12,6 +13,7 @@ Source: arXiv 2608.06776, conserved quantities; section 6 of the theory.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,8 @@ __all__ = ["Circuit", "Curve", "exponential_growth"]
 
 Array = NDArray[np.float64]
 _LARGEST = 700.0
-_EPS = float(np.finfo(np.float64).eps)
+#: Below this argument the Wright omega function is the exponential, to rounding.
+_FAR = 40.0
 
 
 def _pick(value: Any, index: Any) -> Any:
@@ -37,7 +40,8 @@ def _pick(value: Any, index: Any) -> Any:
 class Circuit:
     """The rate factor ``f`` of a circuit and its coordinate ``z``: ``mu``, ``sign log|mu|`` or ``asinh(mu/width)``.
 
-    ``kind``: collapsed, balanced or imbalanced; ``sigma``, ``width = |c|/(2 sigma)``, ``sign``: numbers, or arrays over curves.
+    ``kind``: collapsed, balanced or imbalanced; ``sigma``, ``width = |c|/(2 sigma)``, ``sign``: numbers, or arrays
+    over curves.
     """
 
     kind: str
@@ -132,6 +136,13 @@ class Curve:
             },
         )
 
+    @cached_property
+    def _begun(self) -> tuple[Any, Any, Any]:
+        """``log w`` at the start, ``w`` there without overflow, and their sum."""
+        first = self.log_odds(self.q_0)
+        weight = np.exp(np.minimum(first, _LARGEST))
+        return first, weight, weight + first
+
     def log_odds(self, q: Any) -> Any:
         """``log w``, where ``alpha = w/(1 + w)``."""
         return self.scale * q + self.log_weight
@@ -142,9 +153,9 @@ class Curve:
 
     def rise(self, d: Any) -> Any:
         """``rate (Y(q) - Y(q_0))`` where ``q`` lies ``d`` from ``q_0`` in its coordinate."""
-        first = np.minimum(self.log_odds(self.q_0), _LARGEST)
         if self.query.kind == "collapsed":
-            return d + _growth(first, self.scale * d) / self.scale
+            first, weight, _ = self._begun
+            return d + _growth(first, weight, self.scale * d) / self.scale
         if self.query.kind == "balanced":
             return d + np.exp(self.log_weight) * self._balanced_growth(d)
         return d + self._imbalanced_growth(d)
@@ -196,25 +207,24 @@ class Curve:
         if self.query.kind != "collapsed":
             d = self._inverse(height, guess)
             return self.log_odds(self.query.moved(self.q_0, d)), d
-        first = self.log_odds(self.q_0)
-        argument = self.scale * height + np.exp(np.minimum(first, _LARGEST)) + first
-        w = wrightomega(argument)
-        found = np.where(argument < -30.0, argument, np.log(w))
+        first, _, level = self._begun
+        argument = self.scale * height + level
+        found = np.log(wrightomega(argument))
+        if np.min(argument, initial=0.0) < -_LARGEST:
+            found = np.where(argument < -_FAR, argument, found)
         return found, (found - first) / self.scale
 
     def polished(self, v: Any, d: Any) -> Any:
         """``d``, to full relative precision, by Newton's rule on the first integral."""
-        height = self.height(v)
-        for _ in range(2 if self.query.kind == "collapsed" else 0):
-            step = (self.rise(d) - height) / (1 + np.exp(self.log_odds(self.query.moved(self.q_0, d))))
-            d = np.where(np.isfinite(step), d - step, d)
-        return d
+        if self.query.kind != "collapsed":
+            return d
+        step = (self.rise(d) - self.height(v)) / (1 + np.exp(self.log_odds(self.q_0 + d)))
+        return np.where(np.isfinite(step), d - step, d)
 
     def _inverse(self, height: Any, guess: Any) -> Any:
         """``d`` where ``rise(d)`` is the height: convex, so ``height`` over the first slope bounds it on one side."""
-        steepest = 1 + np.exp(np.minimum(self.log_odds(self.q_0), _LARGEST))
-        bound = height / steepest
-        low, high = np.where(height < 0, height, 0.0), np.where(height < 0, bound, bound)
+        high = height / (1 + self._begun[1])
+        low = np.where(height < 0, height, 0.0)
 
         def newton(d: Any) -> tuple[Any, Any]:
             level = self.rise(d)
@@ -231,7 +241,6 @@ class Curve:
         return -np.logaddexp(0.0, -log_w)
 
 
-def _growth(log_w: Any, x: Any) -> Any:
+def _growth(log_w: Any, w: Any, x: Any) -> Any:
     """``w (e^x - 1)`` without overflow of ``e^x`` alone."""
-    w = np.exp(log_w)
     return np.where(np.abs(x) < 1.0, w * np.expm1(np.clip(x, -1.0, 1.0)), np.exp(log_w + x) - w)

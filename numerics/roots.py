@@ -16,18 +16,22 @@ __all__ = ["increasing_root"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _STEPS = 400
-#: A step of this relative size is the last: the next, quadratically smaller, is below rounding.
-_ALMOST = 1e-9
 
 
 def increasing_root(
-    function: Callable[[Any], tuple[Any, Any]], low: Any, high: Any, guess: Any, floor: float = 0.0
+    function: Callable[[Any], tuple[Any, Any]],
+    low: Any,
+    high: Any,
+    guess: Any,
+    floor: float = 0.0,
+    last_step: float = 1e-9,
 ) -> Any:
     """Find the root of each of many increasing functions.
 
-    Parameters: ``function``, from points to values (infinite ones allowed) and steps that converge quadratically, such
-    as Newton's ``value/slope``; ``low`` and ``high``, where the values are at most and at least 0; ``guess``, where to
-    begin; ``floor``, the size below which a root need only be right absolutely. Arrays of one shape.
+    Parameters: ``function``, from points to values (infinite ones allowed) and steps that converge quadratically,
+    such as Newton's ``value/slope``; ``low`` and ``high``, where the values are at most and at least 0; ``guess``,
+    where to begin; ``floor``, the size below which a root need only be right absolutely; ``last_step``, the relative
+    size of a step that is the last: the next would be its square, below rounding. Arrays of one shape.
 
     Returns: the roots, to rounding. Raises: `GradlineError` where bounds don't close.
 
@@ -52,7 +56,7 @@ def increasing_root(
             new = np.where(stays | settled, x, np.where(good, new, middle))
             settled |= stays | (high - low <= 2 * _EPS * np.maximum(np.abs(high), floor))
             size = np.where(good, size, np.where(np.isfinite(value), high - low, np.inf))
-        settled |= good & (size <= _ALMOST * np.maximum(np.abs(new), floor))
+        settled |= good & (size <= last_step * np.maximum(np.abs(new), floor))
         x, last = new, size
         if settled.all():
             return x

@@ -2,9 +2,9 @@
 
     alpha(q(v)) v = ell,    t = int b (e^(alpha v) + M - 1)/(eta_OV alpha f_OV(v)) dv
 
-The margin increases along every flow, so in ``u = log|v|`` the equation ``log alpha + u = log|ell|`` has slope at least 1 on
-both sides of 0. Its root lies above ``log|ell|``, and below ``log|ell| - log alpha`` at the least attention on the way, or
-``log|v_0|`` where ``ell < 0``. Time is smooth across 0 in the coordinate of the output.
+The margin increases along every flow, so in ``u = log|v|`` the equation ``log alpha + u = log|ell|`` has slope at
+least 1 on both sides of 0. Its root lies above ``log|ell|``, and below ``log|ell| - log alpha`` at the least
+attention on the way, or ``log|v_0|`` where ``ell < 0``. Time is smooth across 0 in the coordinate of the output.
 
 Source: section 7 of the theory; claims `stopping-state`, `time-on-curve`.
 """
@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 _EPS = float(np.finfo(np.float64).eps)
 #: Relative error of an inverse that is no closed form.
+#: Bound of half the relative curvature of the equation, where a step of 1e-6 is the last.
+_CURVATURE = 1e3
 _INVERSE = {"collapsed": 4 * _EPS, "balanced": 32 * _EPS, "imbalanced": 1e-13}
 
 
@@ -38,16 +40,15 @@ def margin_at(loss: Any, classes: Any) -> Any:
     return np.log(classes - 1) - loss - np.log(-np.expm1(-loss))
 
 
-def _query_by_log_output(curve: Curve, v: Any, q: Any, log_w: Any) -> Any:
-    """``v dmu_QK/dmu_OV`` on the curve, ``f_QK pull (1 - alpha) v^2/f_OV``."""
-    factor = curve.query.rate * curve.query.speed(q) * curve.pull * (v * (v / curve.output.speed(v)) / curve.output.rate)
-    found = factor / (1 + np.exp(log_w))
-    return np.where(np.isfinite(found), found, 0.0)
+def _slopes(curve: Curve, v: Any, q: Any, log_w: Any) -> tuple[Any, Any, Any]:
+    """``1 - alpha``, and ``v d/dmu_OV`` of the coordinate ``z`` of ``mu_QK`` on the curve and of ``log alpha``.
 
-
-def _attention_by_log_output(curve: Curve, log_w: Any, moves: Any) -> Any:
-    """``d log alpha/d log|v|``, given that of ``mu_QK``."""
-    return curve.scale * moves / (1 + np.exp(log_w))
+    The former is ``rate pull (1 - alpha) v^2/f_OV``, the latter ``gamma (1 - alpha) dmu_QK/dz`` times it.
+    """
+    outside = 1 / (1 + np.exp(log_w))
+    strength = curve.query.rate * curve.pull / curve.output.rate
+    moves = strength * v * (v / curve.output.speed(v)) * outside
+    return outside, moves, curve.scale * curve.query.speed(q) * moves * outside
 
 
 def _bounds(curve: Curve, margin: Array, size: Array) -> tuple[Array, Array]:
@@ -64,8 +65,8 @@ def _bounds(curve: Curve, margin: Array, size: Array) -> tuple[Array, Array]:
 def states_at(curve: Curve, margin: Array) -> tuple[Array, Array, Array]:
     """Solve for the states at margins above those of the starts.
 
-    Parameters: ``curve``, whose fields are numbers or arrays (n,); ``margin``, (n,). Returns: ``mu_OV``, ``mu_QK`` and the
-    estimated error of both, relative to ``1 + |mu|``.
+    Parameters: ``curve``, whose fields are numbers or arrays (n,); ``margin``, (n,). Returns: ``mu_OV``, ``mu_QK``
+    and the estimated error of both, relative to ``1 + |mu|``.
     """
     turning = margin == 0
     size = np.log(np.where(turning, 1.0, np.abs(margin)))
@@ -76,36 +77,36 @@ def states_at(curve: Curve, margin: Array) -> tuple[Array, Array, Array]:
     def excess(u: Array) -> tuple[Array, Array]:
         v = side * np.exp(u)
         log_w, guess[0] = curve.log_odds_at(v, guess[0])
-        moves = _query_by_log_output(curve, v, curve.query.moved(curve.q_0, guess[0]), log_w)
         value = curve.log_attention(log_w) + (u - size)
-        return value, value / (1 + _attention_by_log_output(curve, log_w, moves))
+        return value, value / (1 + _slopes(curve, v, curve.query.moved(curve.q_0, guess[0]), log_w)[2])
 
-    u = increasing_root(excess, low, high, 0.5 * (low + high), floor=1.0)
+    u = increasing_root(excess, low, high, 0.5 * (low + high), floor=1.0, last_step=1e-6)
     v = np.where(turning, 0.0, side * np.exp(u))
     log_w, d = curve.log_odds_at(v, guess[0])
-    d = curve.polished(v, d)
+    outside, moves, slope = _slopes(curve, v, curve.query.moved(curve.q_0, d), log_w)
+    # one more step of Newton's rule, with what is at hand
+    step = np.where(turning, 0.0, curve.log_attention(log_w) + (u - size)) / (1 + slope)
+    v = v * (1 - step)
+    d = curve.polished(v, d - moves * step)
     q = curve.query.moved(curve.q_0, d)
-    residual = np.where(turning, 0.0, curve.log_attention(log_w) + (u - size))
-    return v, q, _state_error(curve, v, q, log_w, residual)
+    return v, q, _state_error(curve, v, q, step, outside, moves, slope)
 
 
-def _state_error(curve: Curve, v: Array, q: Array, log_w: Array, residual: Array) -> Array:
-    """What the residual and the rounding of both equations do to the state."""
-    outside = 1 / (1 + np.exp(log_w))
-    pull = np.abs(curve.height(v)) * _INVERSE[curve.query.kind] * curve.query.speed(q) * outside
-    query = pull + 4 * _EPS * (np.abs(q) + np.abs(curve.q_0))
-    moves = _query_by_log_output(curve, v, q, log_w)
-    slope = 1 + _attention_by_log_output(curve, log_w, moves)
-    relative = (np.abs(residual) + curve.scale * outside * query + 4 * _EPS) / slope
-    return np.maximum(relative * np.abs(v) / (1 + np.abs(v)), (query + moves * relative) / (1 + np.abs(q)))
+def _state_error(curve: Curve, v: Array, q: Array, step: Array, outside: Array, moves: Array, slope: Array) -> Array:
+    """What is left after the last step, a multiple of its square, and what the rounding of both equations does."""
+    height = np.abs(curve.height(v)) * _INVERSE[curve.query.kind]
+    speed = curve.query.speed(q)
+    query = height * speed * outside + 4 * _EPS * (np.abs(q) + np.abs(curve.q_0))
+    relative = (curve.scale * outside * query + 4 * _EPS) / (1 + slope) + _CURVATURE * step**2
+    return np.maximum(relative * np.abs(v) / (1 + np.abs(v)), (query + speed * moves * relative) / (1 + np.abs(q)))
 
 
 def elapsed(curve: Curve, index: Index, v: Array) -> tuple[Array, Array, Array]:
     """Integrate the time from the starts to values of ``mu_OV``.
 
-    Parameters: ``curve``, whose fields are numbers or arrays over curves; ``index`` (n,), the curve of each value; ``v`` (n,),
-    at or after the start. Values on one curve share their quadratures. Returns: times, their error estimates, and the
-    relative change of the time with the relative change of ``1 + |v|``.
+    Parameters: ``curve``, whose fields are numbers or arrays over curves; ``index`` (n,), the curve of each value;
+    ``v`` (n,), at or after the start. Values on one curve share their quadratures. Returns: times, their error
+    estimates, and the relative change of the time with the relative change of ``1 + |v|``.
     """
     z, start = curve.output.z(v), curve.output.z(curve.v_0)
     order = np.lexsort((z, index))

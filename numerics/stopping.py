@@ -2,7 +2,8 @@
 
     alpha mu_OV = ell = log((M-1)/(e^L - 1)),    y(mu_QK) - slope x(mu_OV) constant
 
-`numerics.curve` has the first integral and its inverse, `numerics.stop_solver` the equation and the quadrature of the time.
+`numerics.curve` has the first integral and its inverse, `numerics.stop_solver` the equation and the quadrature of the
+time.
 
 Source: arXiv 2608.06776, stopping loss; section 7 of the theory; claims `stopping-state`, `time-on-curve`.
 """
@@ -24,7 +25,9 @@ from numerics.kernels import Kernel, compile_kernel
 from numerics.sizes import finite_number
 from numerics.stop_solver import elapsed, margin_at, states_at
 from theory.flow import ReducedFlow
+from theory.line import COORDINATES
 from theory.model import AttentionModel
+from theory.orbits import Circuit as Name
 
 __all__ = ["StoppingState", "stopping_state"]
 
@@ -36,9 +39,10 @@ Given = Mapping[Any, Any]
 class StoppingState:
     """The states at which a loss is reached, arrays of one shape; times only if asked for.
 
-    ``loss``, ``mu_OV``, ``mu_QK``, ``attention``; ``error_estimate`` of both coordinates, relative to ``1 + |mu|``: the last
-    residual of the root and the rounding that reaches it; ``t``, the time it takes, and ``t_error_estimate``, relative to
-    ``t``: the difference of two quadrature rules, and what the error of the state does to the time.
+    ``loss``, ``mu_OV``, ``mu_QK``, ``attention``; ``error_estimate`` of both coordinates, relative to ``1 + |mu|``:
+    what the last step of the root leaves and the rounding that reaches it; ``t``, the time it takes, and
+    ``t_error_estimate``, relative to ``t``: the difference of two quadrature rules, and what the error of the state
+    does to the time.
     """
 
     loss: Array
@@ -51,31 +55,41 @@ class StoppingState:
 
 
 @lru_cache(maxsize=64)
-def _constants(flow: ReducedFlow) -> tuple[tuple[str, ...], Kernel]:
-    """The names of what a curve needs of the parameters, and the function that computes it."""
-    task, wanted = flow.task, {}
-    wanted |= {"classes": task.classes, "block": task.block, "weight": task.informative_slots / task.noise_slots}
+def _constants(flow: ReducedFlow) -> tuple[dict[str, float], tuple[str, ...], Kernel]:
+    """What a curve needs: the numbers, the names of what depends on parameters, and the function that computes it."""
+    task = flow.task
+    wanted: dict[str, Any] = {
+        "classes": task.classes,
+        "block": task.block,
+        "weight": task.informative_slots / task.noise_slots,
+    }
     wanted |= {"scale": task.score_scale, "pull": flow.definitions["kappa"] * task.score_scale}
-    for circuit in ("OV", "QK"):
+    for circuit in COORDINATES:
         if flow.model.form(circuit) == "factorized":
             wanted |= {f"sigma_{circuit}": flow.definitions[f"sigma_{circuit}"]}
             wanted |= {f"imbalance_{circuit}": flow.model.imbalance(circuit)}
-    return tuple(wanted), compile_kernel(list(wanted.values()), args=list(flow.parameters))
+    moving = {name: value for name, value in wanted.items() if value.free_symbols}
+    numbers = {name: float(value) for name, value in wanted.items() if name not in moving}
+    return numbers, tuple(moving), compile_kernel(list(moving.values()), args=list(flow.parameters))
 
 
-def _uniform(value: Any) -> Any:
-    """A number where all curves have the same."""
-    flat = np.ravel(np.asarray(value, dtype=np.float64))
+def _over(value: Any, shape: tuple[int, ...]) -> Any:
+    """A flat array over the curves; a number where all curves have the same."""
+    if np.ndim(value) == 0:
+        return float(value)
+    flat = np.broadcast_to(value, shape).ravel()
     return float(flat[0]) if flat.size and (flat == flat[0]).all() else flat
 
 
-def curve_of(flow: ReducedFlow, parameters: Mapping[str, Any], start: Mapping[str, Any], shape: tuple[int, ...]) -> Curve:
+def curve_of(
+    flow: ReducedFlow, parameters: Mapping[str, Any], start: Mapping[str, Any], shape: tuple[int, ...]
+) -> Curve:
     """The curves of a flow for checked parameters and starts that broadcast to a shape."""
-    names, kernel = _constants(flow)
+    numbers, names, kernel = _constants(flow)
     found = dict(zip(names, kernel(*(parameters[s.name] for s in flow.parameters)), strict=True))
-    known = {name: _uniform(np.broadcast_to(value, shape)) for name, value in {**found, **start}.items()}
+    known = numbers | {name: _over(value, shape) for name, value in {**found, **start}.items()}
 
-    def circuit(name: str) -> Circuit:
+    def circuit(name: Name) -> Circuit:
         if flow.model.form(name) == "collapsed":
             return Circuit("collapsed")
         sigma = known[f"sigma_{name}"]
@@ -91,7 +105,7 @@ def curve_of(flow: ReducedFlow, parameters: Mapping[str, Any], start: Mapping[st
         log_weight=np.log(known["weight"]),
         scale=known["scale"],
         pull=known["pull"],
-        rate=_uniform(np.broadcast_to(parameters["eta_OV"], shape)),
+        rate=_over(parameters["eta_OV"], shape),
         v_0=known["mu_OV"],
         q_0=known["mu_QK"],
     )
@@ -103,26 +117,27 @@ def _read(flow: ReducedFlow, parameters: Given, start: Given | None) -> tuple[di
     if not all(isinstance(m, Mapping) for m in mappings):
         return read_parameters(flow, parameters), read_start(flow, start)
     first = [{k: np.ravel(v)[0] if np.ndim(v) else v for k, v in m.items()} for m in mappings]
-    known, begin = read_parameters(flow, first[0]), read_start(flow, first[1])
-    for mapping, out in zip(mappings, (known, begin), strict=True):
+    known: list[dict[str, Any]] = [*_one(flow, first)]
+    for which, mapping in enumerate(mappings):
         for key, value in mapping.items():
             if np.ndim(value):
-                out[str(key)] = _entries(flow, first, mapping, key, value)
-    return known, begin
+                known[which][str(key)] = _entries(flow, first, which, key, np.asarray(value))
+    return known[0], known[1]
 
 
-def _entries(flow: ReducedFlow, first: list[dict[Any, Any]], mapping: Given, key: Any, value: Any) -> Array:
-    """An array of a parameter or a start, checked."""
-    array = np.asarray(value)
-    good = array.dtype.kind in "fiu" and bool(np.isfinite(array).all())
-    if not (good and str(key) in ("eta_OV", "eta_QK") and bool((array > 0).all())):
-        which = 0 if any(str(k) == str(key) for k in first[0]) and mapping is not None and key in first[0] else 1
-        for entry in np.unique(array) if good else array.ravel():
-            trial = [dict(m) for m in first]
+def _one(flow: ReducedFlow, given: list[dict[Any, Any]]) -> tuple[dict[str, float], dict[str, float]]:
+    return read_parameters(flow, given[0]), read_start(flow, given[1])
+
+
+def _entries(flow: ReducedFlow, first: list[dict[Any, Any]], which: int, key: Any, array: Any) -> Array:
+    """An array of a parameter or a start, every entry checked as a number of its own; rates all at once."""
+    numbers = array.dtype.kind in "fiu" and bool(np.isfinite(array).all())
+    if not (numbers and str(key) in ("eta_OV", "eta_QK") and bool((array > 0).all())):
+        for entry in np.unique(array) if numbers else array.ravel():
+            trial = [dict(mapping) for mapping in first]
             trial[which][key] = entry
-            read_parameters(flow, trial[0])
-            read_start(flow, trial[1])
-    return array.astype(np.float64)
+            _one(flow, trial)
+    return np.asarray(array, dtype=np.float64)
 
 
 def _losses(loss: ArrayLike) -> Array:
@@ -168,8 +183,8 @@ def stopping_state(
 
     Parameters: ``flow``, a `ReducedFlow` or an `AttentionModel`; ``parameters`` and ``start`` as for
     `numerics.simulate`; ``loss``, one or several values above 0 and below that of the start; ``time``, whether
-    to compute the time it takes, by quadrature. Arrays are broadcast together, losses included; losses of one curve share
-    its quadrature, so give them an axis of their own.
+    to compute the time it takes, by quadrature. Arrays are broadcast together, losses included; losses on an axis
+    of their own share the quadratures of their curve.
 
     Returns: a `StoppingState` of arrays; ``t`` is None unless asked for.
 
@@ -207,5 +222,5 @@ def stopping_state(
             t, gap, sensitivity = elapsed(curves, index, v)
             late = (gap / t + sensitivity * error).reshape(shape)
             t = t.reshape(shape)
-    columns = (x.reshape(shape) for x in (wanted.copy(), v, q, attention, error))
-    return StoppingState(*columns, t, late)
+    states = [x.reshape(shape) for x in (wanted.copy(), v, q, attention, error)]
+    return StoppingState(states[0], states[1], states[2], states[3], states[4], t, late)
