@@ -17,7 +17,7 @@ from sympy.core.relational import Relational
 
 from theory.errors import GradlineError
 from theory.signs import Range
-from theory.symbols import LOWER_BOUNDS, alpha
+from theory.symbols import LOWER_BOUNDS, UPPER_BOUNDS
 
 __all__ = ["SignCondition", "check_names", "conditions", "exact", "symbol_range"]
 
@@ -149,14 +149,14 @@ def _condition(relation: Any) -> SignCondition:
 
 
 def symbol_range(symbol: Symbol) -> Range:
-    """The range of a symbol by its SymPy assumptions and ``symbols.LOWER_BOUNDS``."""
+    """The range of a symbol by its SymPy assumptions, ``symbols.LOWER_BOUNDS`` and ``symbols.UPPER_BOUNDS``."""
     nonzero = symbol.is_nonzero is True or symbol.is_zero is False
     if symbol in LOWER_BOUNDS:
         return Range(Rational(LOWER_BOUNDS[symbol]), None, False)
-    if symbol == alpha:
-        return Range(Rational(0), Rational(1), True, False)
     if symbol.is_positive:
-        return Range(Rational(1), None, False) if symbol.is_integer else Range(Rational(0))
+        high = Rational(UPPER_BOUNDS[symbol]) if symbol in UPPER_BOUNDS else None
+        low = Rational(1) if symbol.is_integer else Rational(0)
+        return Range(low, high, not symbol.is_integer, high is None)
     if symbol.is_negative:
         high = Rational(-1) if symbol.is_integer else Rational(0)
         return Range(None, high, True, not symbol.is_integer)

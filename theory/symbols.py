@@ -21,6 +21,7 @@ __all__ = [
     "PARAMETERS",
     "STATES",
     "SYMBOLS",
+    "UPPER_BOUNDS",
     "K",
     "M",
     "N",
@@ -80,7 +81,7 @@ _INFO = (
     SymbolInfo(c_QK, r"c_{\mathrm{QK}}", "real, not 0", "imbalance of a factorized query-key circuit"),
     SymbolInfo(mu_OV, r"\mu_{\mathrm{OV}}", "real", "coordinate of the output-value circuit on its line"),
     SymbolInfo(mu_QK, r"\mu_{\mathrm{QK}}", "real", "coordinate of the query-key circuit on its line"),
-    SymbolInfo(alpha, r"\alpha", "0 < alpha < 1", "attention mass on the informative slots"),
+    SymbolInfo(alpha, r"\alpha", "0 < alpha <= 1", "attention mass on the informative slots; 1 only where held fixed"),
     SymbolInfo(t, r"t", "real", "time of gradient flow"),
 )
 
@@ -95,3 +96,7 @@ PARAMETERS: tuple[Symbol, ...] = (M, b, K, N, m, n, gamma, eta_OV, eta_QK, c_OV,
 
 #: Integer lower bounds above what SymPy's assumptions can say (all other integers are at least 1).
 LOWER_BOUNDS: Mapping[Symbol, int] = MappingProxyType({M: 2})
+
+#: Upper bounds, which SymPy's assumptions can't say; the bound itself is a value. A softmax stays below 1, but the
+#: claims about fixed attention hold for all of it on the informative slots too, and their experiments go there.
+UPPER_BOUNDS: Mapping[Symbol, int] = MappingProxyType({alpha: 1})

@@ -19,7 +19,7 @@ from numerics.checks.comparison import WIDTH, Residual
 from theory.balls import enclose
 from theory.errors import GradlineError
 from theory.registry import Obligation, Outcome
-from theory.symbols import LOWER_BOUNDS, alpha
+from theory.symbols import LOWER_BOUNDS, UPPER_BOUNDS
 
 __all__ = ["Positive", "enclosure_findings", "is_scalar"]
 
@@ -60,12 +60,12 @@ def is_scalar(obligation: Obligation) -> bool:
 
 
 def _draw(symbol: Symbol, rng: np.random.Generator) -> Rational:
-    """A value within the assumptions of a symbol: sizes up to 6, other numbers up to 3, attention below 1."""
+    """A value within the assumptions of a symbol: sizes up to 6, other numbers up to 3 and below an upper bound."""
     if symbol.is_integer:
         low = LOWER_BOUNDS.get(symbol, 1 if symbol.is_positive else 0 if symbol.is_nonnegative else -3)
         return Integer(int(rng.integers(low, low + 6)))
-    if symbol == alpha:
-        return Rational(int(rng.integers(1, 20)), 20)
+    if symbol in UPPER_BOUNDS:
+        return UPPER_BOUNDS[symbol] * Rational(int(rng.integers(1, 20)), 20)
     size = Rational(int(rng.integers(1, 60)), 20)
     if symbol.is_positive or symbol.is_nonnegative:
         return size

@@ -142,6 +142,17 @@ def test_hypotheses_are_removed_reversed_and_weakened() -> None:
     assert found["mu_OV > 0 removed"] == "refuted"
 
 
+def test_every_hypothesis_of_the_drift_is_needed() -> None:
+    found = {m.description: judge(m).answer for m in mutants(find("integral-drift-order"), count=0)}
+    for state in (mu_OV, mu_QK):
+        for change in (f"{state} > 0 removed", f"{state} > 0 -> {state} < 0", f"{state} > 0 -> Ne({state}, 0)"):
+            assert found[change] == "refuted", change
+    # only factorized coordinates have hypotheses
+    obligations = named_obligations(find("integral-drift-order"))
+    assert {len(o.assumptions) for name, o in obligations.items() if "CACO" in name} == {0}
+    assert {len(o.assumptions) for name, o in obligations.items() if "FAFO" in name} == {2}
+
+
 def test_claims_of_users_have_mutants() -> None:
     claim = Claim("mine", Eq((M - 1) ** 2, M**2 - 2 * M + 1))
     answers = Counter(judge(m).answer for m in mutants(claim))

@@ -10,8 +10,10 @@ import sympy
 from sympy import Abs, Ge, Gt, Integer, LambertW, Le, Lt, Ne, Rational, Symbol, exp, log, sqrt
 
 from theory.balls import enclose
+from theory.identities import prove_zero
+from theory.inputs import symbol_range
 from theory.positivity import sign
-from theory.symbols import K, M, alpha, b, c_QK, gamma, m, mu_OV, mu_QK, n
+from theory.symbols import UPPER_BOUNDS, K, M, alpha, b, c_QK, gamma, m, mu_OV, mu_QK, n
 from theory.witnesses import points
 
 x, y = sympy.symbols("x y", real=True)
@@ -140,3 +142,16 @@ def test_an_expression_without_real_values_has_no_sign() -> None:
 def test_bad_input_is_refused(expr: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         sign(expr)
+
+
+def test_the_range_of_attention_comes_from_the_symbols() -> None:
+    # fixed attention may be 1: Abs(alpha - 1) is 1 - alpha, which is not positive everywhere
+    assert UPPER_BOUNDS[alpha] == 1
+    assert (symbol_range(alpha).high, symbol_range(alpha).high_strict) == (1, False)
+    assert (sign(alpha), sign(1 - alpha), sign(2 - alpha)) == (1, None, 1)
+    assert sign(1 - alpha, [alpha < 1]) == 1
+    assert prove_zero(Abs(alpha - 1) + alpha - 1).answer == "equal"
+    # twin: another positive symbol has no upper bound
+    other = Symbol("other", positive=True)
+    assert symbol_range(other).high is None
+    assert prove_zero(Abs(other - 1) + other - 1).answer == "different"

@@ -98,7 +98,7 @@ def _drift_order(stated: Stated) -> Iterator[Obligation]:
     ``O(1/h)`` steps.
 
     A balanced factorized circuit steps to ``mu (1 + h f/(2 mu))^2``, a collapsed one to ``mu + h f``, with
-    ``f`` its velocity.
+    ``f`` its velocity. The first integral is that of the branch where factorized coordinates are positive.
     """
     velocity = {mu_OV: Symbol("f_OV", real=True), mu_QK: Symbol("f_QK", real=True)}
     for code in ("CACO", "CAFO", "FACO", "FAFO"):
@@ -107,18 +107,20 @@ def _drift_order(stated: Stated) -> Iterator[Obligation]:
                 continue
             flow = setting_flow(setting, code)
             law = first_integral(flow)
-            images = {Abs(s): s for s in flow.states}
-            speeds = {f: flow.velocity[s].xreplace(images) for s, f in velocity.items()}
+            speeds = {f: flow.velocity[s] for s, f in velocity.items()}
             after = {s: _step(stated, code, s).xreplace(speeds) for s in flow.states}
             change = diff(law.value.xreplace(after), h).xreplace({h: Integer(0)})
-            signs = tuple(Gt(s, 0, evaluate=False) for s in (mu_OV, mu_QK))
+            signs = tuple(Gt(s, 0, evaluate=False) for s in flow.states if _is_factorized(code, s))
             yield Obligation(f"order h of one step [{code}; {setting.label}]", change, assumptions=signs)
+
+
+def _is_factorized(code: str, state: Symbol) -> bool:
+    return code[2 if state == mu_OV else 0] == "F"
 
 
 def _step(stated: Stated, code: str, state: Symbol) -> Any:
     """The stated step of one coordinate."""
-    factorized = code[2] == "F" if state == mu_OV else code[0] == "F"
-    formula = stated["factorized" if factorized else "collapsed"]
+    formula = stated["factorized" if _is_factorized(code, state) else "collapsed"]
     return formula.xreplace({mu: state, g: Symbol("f_OV" if state == mu_OV else "f_QK", real=True)})
 
 
@@ -186,7 +188,9 @@ CLAIMS = (
         SOURCE,
         lambda: (
             *assumptions_of(),
-            Assumption("gradient descent; balanced factors; the velocity is bounded with its derivatives"),
+            Assumption(
+                "gradient descent; balanced factors, positive coordinates; the velocity and its derivatives are bounded"
+            ),
         ),
         trace_of,
         ("drift",),
