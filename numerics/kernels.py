@@ -197,6 +197,7 @@ def _compile(request: Request) -> Kernel:
         shape=request.shape,
         single=request.single,
         uniform=tuple(s.name for s in request.uniform),
+        formulas=request.formulas,
     )
     source = backend.emit(_program(request), signature)
     layout = "single" if request.single else request.shape

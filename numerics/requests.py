@@ -27,6 +27,7 @@ class Request:
     backend: str
     name: str
     title: str
+    formulas: tuple[str, ...] = ()
     shape: tuple[int, ...] | None = None
     single: bool = False
     uniform: tuple[Symbol, ...] = ()
@@ -68,10 +69,29 @@ def flow_request(
         backend=backend,
         name=name or "gradient_flow",
         title=about,
+        formulas=_formulas(flow, classes, chosen),
         uniform=tuple(flow.parameters),
         known=known,
         assumptions=_usable(flow),
     )
+
+
+def _formulas(flow: Any, classes: Any, outputs: Sequence[str]) -> tuple[str, ...]:
+    """The equations in exact arithmetic, for the reader: in terms of the attention and of one denominator."""
+    compact, line = getattr(flow, "compact", None), getattr(flow, "line", None)
+    if compact is None or line is None:
+        return ()
+    alpha = SYMBOLS["alpha"].symbol
+    attention, denominator = Symbol("attention", positive=True), Symbol("denominator", positive=True)
+    below = exp(attention * flow.states[0]) + classes - 1
+    known = [(f"d_{s.name}", compact[s], flow.velocity[s]) for s in flow.states] + [("loss", line.loss, flow.loss)]
+    shown = {}
+    for name, short, whole in known:
+        same = short.xreplace({alpha: flow.attention}) == whole
+        shown[name] = short.xreplace({alpha: attention}).xreplace({below: denominator}) if same else whole
+    shown = {n: e for n, e in shown.items() if n in outputs}
+    lines = [f"denominator = {below}"] if any(e.has(denominator) for e in shown.values()) else []
+    return (f"attention = {flow.attention}", *lines, *[f"{n} = {e}" for n, e in shown.items()])
 
 
 def _usable(flow: Any) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Sequence
 from decimal import Decimal
@@ -88,7 +87,7 @@ def _number(value: Fraction | Decimal | None) -> tuple[str, int]:
     """Text and binding strength of a constant: never an integer, whose division would be another."""
     if isinstance(value, Fraction):
         top = repr(float(value.numerator))
-        text = top if value.denominator == 1 else f"{top}/{float(value.denominator)!r}"
+        text = top if value.denominator == 1 else f"{top} / {float(value.denominator)!r}"
         return text, 0 if value < 0 else (4 if value.denominator == 1 else 2)
     number = float(value or 0)
     return repr(number), 0 if number < 0 else 4
@@ -108,11 +107,7 @@ DIALECT = Dialect(
 
 
 def _comment(signature: Signature) -> list[str]:
-    lines = [signature.title, ""]
-    for symbol, parameter, note in zip(signature.symbols, signature.parameters, signature.notes, strict=True):
-        renamed = f" (the symbol {symbol})" if symbol != parameter else ""
-        text = f"{parameter}{renamed}: {note or 'real'}"
-        lines += textwrap.wrap(text, LINE - 6, subsequent_indent="    ", break_long_words=False)
+    lines = signature.described(LINE - 3)
     return ["/*", *[f" * {line}".rstrip().replace("*/", "* /") for line in lines], " */"]
 
 
@@ -142,7 +137,7 @@ def _one(program: Program, signature: Signature, results: Sequence[str]) -> list
     name = signature.name
     printer = Body(program, DIALECT, signature.parameters, frozenset({name, f"{name}_many"}))
     lines = printer.print()
-    texts = [printer.texts[i][0] for i in program.outputs]
+    texts = [printer.named(i, output) for i, output in zip(program.outputs, signature.outputs, strict=True)]
     inputs = [f"double {p}" for p in signature.parameters] or ["void"]
     unused = [f"(void){p};" for p in signature.parameters if p not in _read(program, signature)]
     if signature.single:
@@ -169,6 +164,10 @@ def _loop(signature: Signature, results: Sequence[str], entries: Sequence[str]) 
     return ["for (size_t i = 0; i < count; i++) {", *_indented(body), "}"]
 
 
+def _joined(conditions: Sequence[str]) -> list[str]:
+    return [f"{c} &" for c in conditions[:-1]] + list(conditions[-1:])
+
+
 def _many(signature: Signature, results: Sequence[str]) -> list[str]:
     """The loop over arrays: at once for arrays of states with common parameters, otherwise by steps."""
     pairs = list(zip(signature.symbols, signature.parameters, strict=True))
@@ -177,12 +176,12 @@ def _many(signature: Signature, results: Sequence[str]) -> list[str]:
     outputs = [f"double *restrict {r}" for r in results]
     head = _listing(f"void {signature.name}_many(", ["size_t count", *inputs, *outputs], ")")
     fast = _loop(signature, results, [f"*{p}" if s in signature.uniform else f"{p}[i]" for s, p in pairs])
-    body = _loop(signature, results, [f"{p}[i*{p}_step]" for _, p in pairs])
+    body = _loop(signature, results, [f"{p}[i * {p}_step]" for _, p in pairs])
     if steps:
-        condition = _listing("if (", [*steps.values()], ") {", 4)
-        condition = [re.sub(r",(?= |$)", " &&", line) for line in condition]
+        condition = _listing("if (", _joined([*steps.values()]), ") {", 4)
+        condition = [line.replace("&,", "&&") for line in condition]
         body = [*condition, *_indented(fast), "} else {", *_indented(body), "}"]
-    note = "/* All states: an argument is an array (step 1) or one number for all of them (step 0). */"
+    note = "/* All states: an argument is an array (step 1) or a number for all (step 0). */"
     return [note, *head, "{", *_indented(body), "}"]
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from numerics.backends import numpy as numpy_backend
 from numerics.backends.cache import fingerprint, stored
-from numerics.backends.printer import LINE, Body, Dialect, Signature, identifiers, needed, words
-from numerics.backends.python_module import call, docstring, header
+from numerics.backends.printer import Body, Dialect, Signature, identifiers, needed, words
+from numerics.backends.python_module import call, display, docstring, header
 from numerics.backends.special_numba import HELPERS as SPECIAL
 from numerics.ir import Program
 from theory.errors import GradlineError
@@ -47,17 +47,17 @@ def _logaddexp(x, y):
     "_max": '''\
 def _max(x, y):
     """The larger number; nan if one is."""
-    return x if x >= y or x != x else y
+    return x if x >= y or math.isnan(x) else y
 ''',
     "_min": '''\
 def _min(x, y):
     """The smaller number; nan if one is."""
-    return x if x <= y or x != x else y
+    return x if x <= y or math.isnan(x) else y
 ''',
     "_sign": '''\
 def _sign(x):
     """-1, 0 or 1."""
-    return x if x == 0 or x != x else math.copysign(1.0, x)
+    return x if x == 0 or math.isnan(x) else math.copysign(1.0, x)
 ''',
 }
 
@@ -65,7 +65,7 @@ _ARRAYS = {
     "_inputs": numpy_backend.DIALECT.helpers["_inputs"],
     "_flat": '''\
 def _flat(value, shape):
-    """A plain number, or a contiguous array of double precision with an entry for each state."""
+    """A plain number, or a contiguous array of doubles, one for each state."""
     if value.ndim == 0:
         return float(value)
     whole = np.broadcast_to(value, shape).reshape(-1)
@@ -119,31 +119,26 @@ def _one(program: Program, signature: Signature, results: tuple[str, ...]) -> li
     printer = Body(program, DIALECT, signature.parameters, frozenset({signature.name, *results}))
     lines = printer.print()
     texts = [printer.texts[i][0] for i in program.outputs]
-    texts = [
-        f"float({text})" if program.values[i].op == "const" else text
-        for i, text in ((i, printer.texts[i][0]) for i in program.outputs)
+    texts = [printer.named(i, output) for i, output in zip(program.outputs, signature.outputs, strict=True)]
+    texts = [f"{t}.0" if t.lstrip("-").isdigit() else t for t in texts]
+    last = [f"return {texts[0]}"] if signature.single else display("return ", texts)
+    inner = [
+        '"""One state: plain numbers in, plain numbers out."""',
+        *lines,
+        *last,
     ]
-    inner = ['"""One state: plain numbers in, plain numbers out."""', *lines, *_several("return ", texts, signature)]
     return [_CACHED, *header(f"{signature.name}_one", signature.parameters), *_indented(inner)]
-
-
-def _several(before: str, items: list[str], signature: Signature) -> list[str]:
-    """One number or a tuple of some."""
-    if signature.single:
-        return [before + items[0]]
-    line = f"{before}{', '.join(items)}{',' * (len(items) == 1)}"
-    return [line] if len(line) <= LINE - 8 else call(before, "(", items, ")")
 
 
 def _many(signature: Signature, results: tuple[str, ...]) -> list[str]:
     """The loop over arrays."""
     entries = [f"_at({p}, i)" for p in signature.parameters]
     targets = [f"{r}[i]" for r in results]
-    loop = call("values = ", f"{signature.name}_one(", entries, ")")
     if signature.single:
-        loop = call(f"{targets[0]} = ", f"{signature.name}_one(", entries, ")")
+        loop = call(f"{targets[0]} = ", f"{signature.name}_one(", entries, ")", 8)
     else:
-        loop += [f"{targets[0]}, = values"] if len(targets) == 1 else call("", "(", targets, ") = values")
+        loop = call("values = ", f"{signature.name}_one(", entries, ")", 8)
+        loop += display("", targets, " = values", indent=8)
     inner = [
         '"""All states: arrays or plain numbers in, arrays of results filled."""',
         f"for i in range({results[0]}.size):",
@@ -160,7 +155,7 @@ def _all(signature: Signature) -> list[str]:
     """The function that takes numbers and arrays of any shape."""
     count = len(signature.outputs)
     name = signature.name
-    lines = [*call("values, dtype, shape = ", "_inputs(", list(signature.parameters), ")")]
+    lines = [*call("values, dtype, shape = ", "_inputs(", signature.parameters, ")", 4)]
     if not signature.parameters:
         lines = ["values, dtype, shape = (), np.dtype(float), ()"]
     lines.append("values = [_flat(v, shape) for v in values]")

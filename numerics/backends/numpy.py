@@ -60,23 +60,32 @@ def _lambertw(x):
     x = np.asarray(x)
     double = x.astype(np.float64)
     gap = (double + 0.36787944117144233) - 1.2428753672788363e-17
-    p = np.sqrt(5.43656365691809*np.maximum(gap, 0.0))
+    p = np.sqrt(5.43656365691809 * np.maximum(gap, 0.0))
     series = (
-        -0.0015769303446867841, 0.0024408779911439826, -0.0038112980348919993,
-        0.006014543252956118, -0.009616892024299432, 0.01563563253233392,
-        -0.02598471487360376, 0.044502314814814814, -0.07962962962962963,
-        0.1527777777777778, -0.3333333333333333, 1.0, -1.0,
+        -0.0015769303446867841,
+        0.0024408779911439826,
+        -0.0038112980348919993,
+        0.006014543252956118,
+        -0.009616892024299432,
+        0.01563563253233392,
+        -0.02598471487360376,
+        0.044502314814814814,
+        -0.07962962962962963,
+        0.1527777777777778,
+        -0.3333333333333333,
+        1.0,
+        -1.0,
     )
-    near = 0.0*p
+    near = 0.0 * p
     for coefficient in series:
-        near = near*p + coefficient
+        near = near * p + coefficient
     w = np.where(p < 0.1, near, special.lambertw(double).real)
     edge = np.asarray(-0.36787944117144233, x.dtype)
     return np.where(x < edge, np.nan, w).astype(x.dtype)[()]
 ''',
     "_ei": '''\
 def _ei(x):
-    """The exponential integral Ei, real; near its zero by the series of the difference."""
+    """The exponential integral Ei, real; near its zero by a series of its own."""
     x = np.asarray(x)
     near = np.abs(x - 0.5) < 0.4
     y = np.where(near, x, 0.5).astype(np.float64)
@@ -85,10 +94,10 @@ def _ei(x):
     total = difference = np.ones_like(y)
     power = factorial = 1.0
     for k in range(2, 25):
-        power, factorial = power*zero, factorial*k
-        difference = y*difference + power
-        total = total + difference/(k*factorial)
-    series = np.log1p(gap/zero) + gap*total
+        power, factorial = power * zero, factorial * k
+        difference = y * difference + power
+        total = total + difference / (k * factorial)
+    series = np.log1p(gap / zero) + gap * total
     return np.where(near, series, special.expi(x)).astype(x.dtype)[()]
 ''',
     "_scaled_ei": '''\
@@ -96,11 +105,11 @@ def _scaled_ei(x):
     """exp(-x)*Ei(x); beyond 50 by its asymptotic series, then exact to rounding."""
     far = np.abs(x) > 50.0
     near = np.where(far, 1.0, x)
-    term = total = 1.0/np.where(far, x, 50.0)
+    term = total = 1.0 / np.where(far, x, 50.0)
     for k in range(1, 26):
-        term = term*k/np.where(far, x, 50.0)
+        term = term * k / np.where(far, x, 50.0)
         total = total + term
-    return np.where(far, total, np.exp(-near)*_ei(near))
+    return np.where(far, total, np.exp(-near) * _ei(near))
 ''',
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import textwrap
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +20,8 @@ from numerics.ir import Program, UnsupportedError
 __all__ = ["LINE", "Body", "Dialect", "Signature", "identifiers", "needed", "python_number", "words"]
 
 LINE = 88
-_WIDTH = 64
+_WIDTH = 56
+_SHORT = 40
 _INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
 _WORDS = {
     "add": "total", "sub": "difference", "mul": "product", "div": "ratio", "neg": "negative", "exp": "exponential",
@@ -29,8 +31,8 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Signature:
-    """What the source says: name, symbols, their parameter names, outputs, title, notes, shape of a matrix, and the
-    parameters that are usually one number for all states.
+    """What the source says: name, symbols, their parameter names, outputs, title, notes, shape of a matrix, the
+    parameters that are usually one number for all states, and the equations in exact arithmetic.
     """
 
     name: str
@@ -42,13 +44,27 @@ class Signature:
     shape: tuple[int, ...] | None
     single: bool
     uniform: tuple[str, ...] = ()
+    formulas: tuple[str, ...] = ()
+
+    def described(self, width: int) -> list[str]:
+        """Title, equations, and a line for each argument."""
+        lines = [self.title, ""]
+        if self.formulas:
+            for formula in self.formulas:
+                lines += textwrap.wrap(formula, width, initial_indent="    ", subsequent_indent=" " * 8)
+            lines += ["", "Evaluated in forms that neither overflow nor cancel.", ""]
+        for symbol, parameter, note in zip(self.symbols, self.parameters, self.notes, strict=True):
+            renamed = f" (the symbol {ascii(symbol)[1:-1]})" if symbol != parameter else ""
+            text = f"{parameter}{renamed}: {note or 'real'}"
+            lines += textwrap.wrap(text, width, subsequent_indent="    ", break_long_words=False)
+        return lines
 
 
 def python_number(value: Fraction | Decimal | None) -> tuple[str, int]:
     """Text and binding strength of a constant in Python."""
     if isinstance(value, Fraction):
         strength = 2 if value.denominator != 1 else 4
-        return str(value), 0 if value < 0 else strength
+        return str(value).replace("/", " / "), 0 if value < 0 else strength
     number = float(value or 0)
     return repr(number), 0 if number < 0 else 4
 
@@ -119,21 +135,29 @@ class Body:
             if value.op == "const":
                 self.texts.append(self.dialect.number(value.constant))
                 continue
-            text = self._fitted(value.op, value.operands)
             known = self.program.names.get(index)
-            if known is not None or self.uses[index] > 1:
-                text = self._assign(known or self._fresh(_WORDS.get(value.op, value.op)), text)
-            self.texts.append(text)
+            if known is None and self.uses[index] > 1:
+                known = self._fresh(_WORDS.get(value.op, value.op))
+            text = self._fitted(value.op, value.operands, known)
+            self.texts.append(text if known is None else self._assign(known, text))
         return self.lines
+
+    def named(self, index: int, output: str) -> str:
+        """The text of a result, a variable if it is long."""
+        text = self.texts[index]
+        if len(text[0]) > _SHORT:
+            self.texts[index] = self._assign(self._fresh(output if output.isidentifier() else "result", ""), text)
+        return self.texts[index][0]
 
     def _assign(self, variable: str, text: tuple[str, int]) -> tuple[str, int]:
         self.lines.append(self.dialect.assignment.format(variable, text[0]))
         return variable, 4
 
-    def _fitted(self, op: str, operands: Sequence[int]) -> tuple[str, int]:
+    def _fitted(self, op: str, operands: Sequence[int], name: str | None) -> tuple[str, int]:
         """The text of an operation; its longest operands become variables until it fits on a line."""
+        room = _WIDTH if name is None else LINE - 4 - len(self.dialect.assignment.format(name, ""))
         text = self._expression(op, operands)
-        while len(text[0]) > _WIDTH:
+        while len(text[0]) > room:
             long = max(operands, key=lambda i: len(self.texts[i][0]))
             if self.texts[long][0].isidentifier():
                 break
@@ -142,12 +166,13 @@ class Body:
             text = self._expression(op, operands)
         return text
 
-    def _fresh(self, word: str) -> str:
+    def _fresh(self, word: str, suffix: str = "_1") -> str:
         number = 1
-        while f"{word}_{number}" in self.taken:
+        while f"{word}{suffix}" in self.taken:
             number += 1
-        self.taken.add(f"{word}_{number}")
-        return f"{word}_{number}"
+            suffix = f"_{number}"
+        self.taken.add(f"{word}{suffix}")
+        return f"{word}{suffix}"
 
     def _expression(self, op: str, operands: Sequence[int]) -> tuple[str, int]:
         texts = [self.texts[i] for i in operands]
@@ -157,7 +182,7 @@ class Body:
             sign, strength = _INFIX[op]
             left = _wrap(texts[0], strength)
             right = _wrap(texts[1], strength + (op != "add"))
-            return (f"{left} {sign} {right}" if strength == 1 else f"{left}{sign}{right}"), strength
+            return f"{left} {sign} {right}", strength
         if op not in self.dialect.calls:
             offered = ", ".join(sorted(self.dialect.calls))
             raise UnsupportedError(f"printing: the {self.dialect.name} backend has no {op}; it has {offered}")

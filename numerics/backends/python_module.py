@@ -17,15 +17,12 @@ from numerics.ir import Program
 if TYPE_CHECKING:
     from numerics.kernels import Kernel
 
-__all__ = ["call", "docstring", "entry", "header", "load", "module"]
+__all__ = ["call", "display", "docstring", "entry", "header", "load", "module"]
 
 
 def docstring(signature: Signature) -> list[str]:
-    lines = [f'"""{signature.title}', ""]
-    for symbol, parameter, note in zip(signature.symbols, signature.parameters, signature.notes, strict=True):
-        renamed = f" (the symbol {symbol})" if symbol != parameter else ""
-        text = f"{parameter}{renamed}: {note or 'real'}"
-        lines += textwrap.wrap(text, 84, subsequent_indent="    ", break_long_words=False)
+    lines = [line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for line in signature.described(LINE - 4)]
+    lines[0] = f'"""{lines[0]}'
     kind = "the value of" if signature.single else "the tuple"
     if signature.shape is not None:
         kind = "an array of shape (*batch, " + ", ".join(str(n) for n in signature.shape) + "):"
@@ -40,32 +37,37 @@ def docstring(signature: Signature) -> list[str]:
 def _returned(texts: Sequence[str], signature: Signature) -> list[str]:
     if signature.shape is not None:
         rows = ", ".join(str(n) for n in signature.shape)
-        inner = [f"    {t}," for t in texts]
-        return ["entries = [", *inner, "]", f"return _stacked(entries, dtype, shape, ({rows}))"]
+        return [*display("entries = ", texts, brackets="[]"), f"return _stacked(entries, dtype, shape, ({rows}))"]
     shaped = [f"_shaped({t}, dtype, shape)" for t in texts]
     if signature.single:
         return [f"return {shaped[0]}"]
-    return ["return (", *[f"    {s}," for s in shaped], ")"]
+    return display("return ", shaped)
+
+
+def call(before: str, opening: str, items: Sequence[str], closing: str, indent: int = 0) -> list[str]:
+    """A call or a tuple: on one line if it fits, otherwise its items below, as formatters do."""
+    line = f"{before}{opening}{', '.join(items)}{closing}"
+    if len(line) + indent <= LINE or not items:
+        return [line]
+    inner = f"    {', '.join(items)}"
+    rows = [inner] if len(inner) + indent <= LINE else [f"    {item}," for item in items]
+    return [f"{before}{opening}", *rows, closing]
+
+
+def display(before: str, items: Sequence[str], after: str = "", brackets: str = "()", indent: int = 4) -> list[str]:
+    """A tuple or a list: on one line if it fits, otherwise an item a line, as formatters do."""
+    bare = brackets == "()" and len(items) > 1
+    inner = ", ".join(items) + "," * (len(items) == 1 and brackets == "()")
+    line = before + (inner if bare else f"{brackets[0]}{inner}{brackets[1]}") + after
+    if len(line) + indent <= LINE:
+        return [line]
+    return [before + brackets[0], *[f"    {item}," for item in items], brackets[1] + after]
 
 
 def entry(parameters: Sequence[str]) -> list[str]:
-    """Arguments become arrays: one line, or several if it is long."""
-    names = ", ".join(parameters)
-    line = f"({names}{',' * (len(parameters) == 1)}), dtype, shape = _inputs({names})"
-    if len(line) <= LINE:
-        return [line]
-    rows = [f"    {row}" for row in textwrap.wrap(names, LINE - 8, break_long_words=False)]
-    unpack = [f"{names} = values"] if len(names) < LINE - 16 else ["(", *rows, ") = values"]
-    return ["values, dtype, shape = _inputs(", *rows, ")", *unpack]
-
-
-def call(before: str, opening: str, items: Sequence[str], closing: str) -> list[str]:
-    """A call or a tuple: on one line if it fits, otherwise its items below."""
-    line = f"{before}{opening}{', '.join(items)}{closing}"
-    if len(line) <= LINE:
-        return [line]
-    rows = textwrap.wrap(", ".join(items), LINE - 4, break_long_words=False)
-    return [f"{before}{opening}", *[f"    {row}" for row in rows], closing]
+    """Arguments become arrays."""
+    lines = call("values, dtype, shape = _inputs", "(", parameters, ")", 4)
+    return [*lines, *display("", parameters, " = values")]
 
 
 def header(name: str, parameters: Sequence[str]) -> list[str]:
@@ -85,7 +87,7 @@ def module(program: Program, dialect: Dialect, signature: Signature) -> str:
     for position, index in enumerate(program.outputs):
         repeated = program.values[index].op == "arg" or index in program.outputs[:position]
         constant = program.values[index].op == "const"
-        text = printer.texts[index][0]
+        text = printer.named(index, signature.outputs[position])
         texts.append(dialect.copy.format(text) if repeated and not constant else text)
     if signature.parameters:
         lines[:0] = entry(signature.parameters)
@@ -100,7 +102,7 @@ def module(program: Program, dialect: Dialect, signature: Signature) -> str:
         [*header(signature.name, signature.parameters), *[f"    {line}" if line else "" for line in inner]]
     )
     code = "\n\n\n".join([*[h.rstrip() for h in helpers], function])
-    imports = "\n".join(s for text, s in dialect.imports.items() if text in code)
+    imports = "\n".join(s for text, s in dialect.imports.items() if text in code).lstrip("\n")
     return f'"""{signature.title}"""\n\n{imports}\n\n\n{code}\n'
 
 
