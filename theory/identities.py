@@ -102,8 +102,7 @@ def compare(a: Expr, b: Expr, assumptions: Iterable[Basic] = ()) -> Decision:
     >>> compare(sqrt(x**2), x).answer, compare(sqrt(x**2), x, [x > 0]).answer
     ('different', 'equal')
     """
-    a, b = exact(a), exact(b)
-    return prove_zero(sympy.Add(a, sympy.Mul(-1, b)), assumptions)
+    return prove_zero(exact(a) - exact(b), assumptions)
 
 
 def is_zero(expr: Expr) -> bool:
@@ -182,7 +181,7 @@ def _used(converter: Converter) -> tuple[str, ...]:
 
 def _separations(expr: Expr, given: Sequence[SignCondition], count: int, bits: Sequence[int]) -> Iterator[Separation]:
     names = expr.free_symbols.union(*(condition.expr.free_symbols for condition in given))
-    for point in points(sorted(names, key=lambda s: str(s.name)), given, count):
+    for point in points(tuple(names), given, count):
         found = separate(expr, point, bits)
         if found is not None:
             yield found
@@ -274,7 +273,7 @@ def _lifted(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignConditi
     symbols = expr.free_symbols.union(*(condition.expr.free_symbols for condition in given))
     missing = symbols - {symbol, *decision.witness}
     put, functions = instance(expr)
-    for rest in points(sorted(missing, key=lambda s: str(s.name)), (), _POINTS):
+    for rest in points(tuple(missing), (), _POINTS):
         point = {**rest, **decision.witness}
         point[symbol] = sympy.cancel(value.xreplace(point))
         if not point[symbol].is_Rational or not all(holds(condition, point) for condition in given):
