@@ -19,6 +19,8 @@ from typer.core import TyperGroup
 
 from numerics.commands.derive import derive
 from numerics.commands.figure import figure
+from numerics.commands.laws import EPILOG as LAWS_EPILOG
+from numerics.commands.laws import laws
 from numerics.commands.simulate import EPILOG as SIMULATE_EPILOG
 from numerics.commands.simulate import simulate
 from numerics.commands.verify import verify
@@ -72,6 +74,7 @@ app.command()(derive)
 app.command()(verify)
 app.command(epilog=SIMULATE_EPILOG)(simulate)
 app.command()(figure)
+app.command(epilog=LAWS_EPILOG)(laws)
 
 
 def _print_version(wanted: bool) -> None:

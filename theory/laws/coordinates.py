@@ -91,5 +91,3 @@ def _monomials(e: Expr, parameters: Sequence[Symbol]) -> dict[Expr, Any]:
     if not (poly.domain.is_QQ or poly.domain.is_ZZ):
         raise GradlineError(f"{e}: exponent {argument} has an irrational coefficient; put a symbol in its place")
     return {Mul(*(g**k for g, k in zip(gens, ks, strict=True))): c for ks, c in poly.terms()}
-
-

@@ -26,7 +26,6 @@ from theory.laws.gradients import gradient_rows
 __all__ = ["Count", "count_laws"]
 
 
-
 def _primes() -> tuple[int, int]:
     """Two primes below 2^61 that are -1 modulo 120, so that 2, 3 and 5 have square roots."""
     found: list[int] = []
@@ -98,11 +97,11 @@ class _Span:
             factor = rest[pivot]
             if factor:
                 rest = [(a - factor * b) % self.p for a, b in zip(rest, row, strict=True)]
-        pivot = next((i for i, a in enumerate(rest) if a), None)
-        if pivot is None:
+        first = next((i for i, a in enumerate(rest) if a), -1)
+        if first < 0:
             return False
-        scale = pow(rest[pivot], -1, self.p)
-        self.rows.append((pivot, [a * scale % self.p for a in rest]))
+        scale = pow(rest[first], -1, self.p)
+        self.rows.append((first, [a * scale % self.p for a in rest]))
         return True
 
     @property
@@ -147,9 +146,7 @@ def independent(laws: Sequence[Expr], fields: GradientFields, *, seed: int = 0) 
     return tuple(law for law, row in zip(laws, rows, strict=True) if span.add(row))
 
 
-def count_laws(
-    fields: GradientFields, laws: Sequence[Any] = (), *, seed: int = 0, depth: int = _DEPTH
-) -> Count:
+def count_laws(fields: GradientFields, laws: Sequence[Any] = (), *, seed: int = 0, depth: int = _DEPTH) -> Count:
     """Count the independent conservation laws that hold for every loss and data set.
 
         D - dim Lie(grad phi_1, grad phi_2, ...)
@@ -169,8 +166,6 @@ def count_laws(
     known = len(independent(laws, fields, seed=seed))
     if len(fields.potentials) <= 1:
         known = max(known, fields.dimension - len(fields.potentials))
-    found = [
-        _at_point(fields, Random(seed + i), p, fields.dimension - known, depth) for i, p in enumerate(PRIMES)
-    ]
+    found = [_at_point(fields, Random(seed + i), p, fields.dimension - known, depth) for i, p in enumerate(PRIMES)]
     rank, reached, _ = max(found)
     return Count(fields.dimension, rank, known, reached, all(f[2] for f in found), PRIMES)

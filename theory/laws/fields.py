@@ -49,9 +49,7 @@ class GradientFields:
     def gradients(self) -> tuple[dict[Symbol, Expr], ...]:
         """The velocity of each parameter along the field of each potential, zeros left out."""
         rate = dict(zip(self.parameters, self.rates, strict=True))
-        return tuple(
-            {x: eta * diff(phi, x) for x, eta in rate.items() if phi.has(x)} for phi in self.potentials
-        )
+        return tuple({x: eta * diff(phi, x) for x, eta in rate.items() if phi.has(x)} for phi in self.potentials)
 
     @cached_property
     def _form(self) -> Coordinates:
@@ -114,8 +112,7 @@ class Point:
         along_outer = self._bracket(list(zip(at, outer, strict=True)), words[1:])
         along_inner = self._run(list(zip(at, inner, strict=True)), words[0])
         return [
-            add(tangent(a), negative(tangent(b), self.p), self.p)
-            for a, b in zip(along_outer, along_inner, strict=True)
+            add(tangent(a), negative(tangent(b), self.p), self.p) for a, b in zip(along_outer, along_inner, strict=True)
         ]
 
 

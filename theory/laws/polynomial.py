@@ -36,11 +36,11 @@ def polynomial_laws(fields: GradientFields, degree: int = 2, *, seed: int = 0) -
 
     Parameters: ``fields`` of the model; ``degree``, at least 1; ``seed`` of the random points.
 
-    Returns: a basis, each law proved, with coprime integer coefficients, in a fixed order; products of laws are
-    laws of higher degree and count.
+    Returns: a basis of the laws whose coefficients depend on no symbol, each law proved, with coprime integer
+    coefficients, in a fixed order; products of laws are laws of higher degree and count.
 
     Raises: ``ValueError`` for a degree below 1; `GradlineError` where the system is too large, with the size
-    that fits, or where coefficients depend on symbols.
+    that fits, where a rate is a symbol, or where a coefficient is no fraction of small integers.
 
     Source: section 13 of the theory; arXiv 2307.00144.
 
@@ -51,6 +51,9 @@ def polynomial_laws(fields: GradientFields, degree: int = 2, *, seed: int = 0) -
     """
     if degree < 1:
         raise ValueError(f"degree={degree}: expected at least 1")
+    symbolic = sorted({str(eta) for eta in fields.rates if eta.free_symbols})
+    if symbolic:
+        raise GradlineError(f"learning rate {symbolic[0]}: polynomial laws need numbers; use laws_in_basis for symbols")
     unknowns = comb(fields.dimension + degree, degree) - 1
     if unknowns > _MOST:
         fits = next((d for d in range(degree - 1, 0, -1) if comb(fields.dimension + d, d) - 1 <= _MOST), 0)
@@ -68,14 +71,12 @@ def polynomial_laws(fields: GradientFields, degree: int = 2, *, seed: int = 0) -
     if len(whole) < len(lifted) or not all(is_law(law, fields) for law in laws):
         raise GradlineError(
             f"laws of degree {degree}: {len(laws)} candidates modulo a prime, not all with rational coefficients; "
-            "give numbers for symbols and rates, or use laws_in_basis"
+            "give a numerical value to each symbol, or use laws_in_basis"
         )
     return tuple(laws)
 
 
-def _rows(
-    fields: GradientFields, monomials: Sequence[tuple[int, ...]], random: Random, p: int
-) -> Iterator[list[int]]:
+def _rows(fields: GradientFields, monomials: Sequence[tuple[int, ...]], random: Random, p: int) -> Iterator[list[int]]:
     wanted = len(monomials) + _SPARE
     while wanted:
         point = fields.point(random, p)

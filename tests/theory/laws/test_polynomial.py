@@ -1,0 +1,94 @@
+"""Polynomial laws: complete, exact, refused where they are wrong or too many; laws among given functions."""
+
+from __future__ import annotations
+
+import pytest
+from sympy import Ei, Matrix, Symbol, cosh, exp, log, symbols
+
+from theory import AttentionModel, TokenTask, derive, first_integral
+from theory.errors import GradlineError
+from theory.identities import compare
+from theory.laws import architecture, decay_rate, gradient_fields, is_law, laws_in_basis, polynomial_laws
+from theory.symbols import eta_OV, mu_OV, mu_QK
+
+
+def test_the_quadratic_laws_of_a_two_layer_net_are_its_balances() -> None:
+    fields = architecture("linear", [4, 3, 4])
+    first = Matrix(3, 4, lambda i, j: Symbol(f"W1_{i + 1}_{j + 1}"))
+    second = Matrix(4, 3, lambda i, j: Symbol(f"W2_{i + 1}_{j + 1}"))
+    difference = (second.T * second - first * first.T).expand()
+    balances = {difference[i, j] for i in range(3) for j in range(i, 3)}
+    found = polynomial_laws(fields)
+    assert {law.expand() for law in found} <= balances | {-b for b in balances}
+    assert len(found) == len(balances) == 6
+
+
+def test_a_wrong_balance_is_no_law() -> None:
+    fields = architecture("linear", [2, 2, 2])
+    law = polynomial_laws(fields)[0]
+    assert is_law(law, fields)
+    assert not is_law(law + Symbol("W1_1_1") ** 2, fields)
+    assert not is_law(law.xreplace({Symbol("W1_1_1"): -2 * Symbol("W1_1_1")}), fields)
+
+
+def test_learning_rates_weigh_the_laws() -> None:
+    u, v = symbols("u v")
+    assert polynomial_laws(gradient_fields([u * v], [u, v], {u: 2, v: 3})) == (3 * u**2 - 2 * v**2,)
+
+
+def test_higher_degrees_hold_the_powers() -> None:
+    u, v = symbols("u v")
+    fields = gradient_fields([u * v], [u, v])
+    assert len(polynomial_laws(fields, 4)) == 2
+    assert len(polynomial_laws(fields, 3)) == 1
+
+
+def test_refusals() -> None:
+    u, v, w = symbols("u v w")
+    with pytest.raises(ValueError, match="degree=0"):
+        polynomial_laws(gradient_fields([u], [u]), 0)
+    with pytest.raises(GradlineError, match=r"more than 2500; degree 2 fits"):
+        polynomial_laws(architecture("linear", [4, 4, 4]), 3)
+    with pytest.raises(GradlineError, match="learning rate w: polynomial laws need numbers"):
+        polynomial_laws(gradient_fields([u * v], [u, v], {u: w}))
+
+
+def test_the_first_integral_is_found_among_functions() -> None:
+    flow = derive(AttentionModel(TokenTask(), qk="collapsed", ov="collapsed"))
+    (law,) = laws_in_basis(flow, [exp(mu_QK), mu_QK, mu_OV**2, mu_OV])
+    integral = first_integral(flow).value
+    found = law.expression.expand()
+    assert compare(found / found.coeff(mu_QK), integral).answer == "equal"
+    assert laws_in_basis(flow, [exp(2 * mu_QK), mu_QK, mu_OV**2]) == ()
+
+
+def test_logarithms_and_special_functions() -> None:
+    flow = derive(AttentionModel(TokenTask(), qk="factorized", ov="factorized"))
+    functions = [Ei(mu_QK), log(mu_QK), mu_OV]
+    (law,) = laws_in_basis(flow, functions, [mu_QK > 0, mu_OV > 0])
+    assert law.decision.answer == "equal"
+    assert law.expression.has(Ei)
+    assert law.expression.has(mu_OV)
+
+
+def test_bad_flows() -> None:
+    with pytest.raises(TypeError, match="expected a ReducedFlow"):
+        laws_in_basis([mu_OV], [mu_OV])  # type: ignore[arg-type]
+    assert laws_in_basis({mu_OV: eta_OV}, [eta_OV]) == ()
+
+
+def test_two_slots_of_value_softmax() -> None:
+    fields = architecture("value-softmax", [1, 2])
+    a, b, v, w = symbols("a_1_1 a_2_1 V_1_1 V_1_2")
+    assert is_law(cosh(a - b) - (v - w) ** 2 / 2, fields)
+    assert not is_law(cosh(a - b) - (v - w) ** 2, fields)
+
+
+def test_decay_of_laws() -> None:
+    u, v, w, decay = symbols("u v w lambda")
+    assert decay_rate(u**2 - v**2, [u, v], decay) == 2 * decay
+    assert decay_rate(u + v, [u, v], decay, {u: eta_OV, v: eta_OV}) == eta_OV * decay
+    assert decay_rate(u**2 - v, [u, v], decay) is None
+    assert decay_rate(u**2 - v**2, [u, v], decay, {u: 2}) is None
+    with pytest.raises(ValueError, match="expected a polynomial"):
+        decay_rate(exp(u), [u], w)
