@@ -23,7 +23,7 @@ from theory.line import Direction
 from theory.trace import Step, Trace
 from theory.words import Rule, Words, gradient, matrix, rewrite
 
-__all__ = ["Rescaling", "factor_velocity", "product_flow", "rescaling"]
+__all__ = ["Rescaling", "balance_trace", "factor_velocity", "product_flow", "product_trace", "rescaling", "root_trace"]
 
 U, V = matrix("U"), matrix("V")
 E, A, B, P = matrix("E"), matrix("A"), matrix("B"), matrix("P")
@@ -70,6 +70,31 @@ def product_flow(rate: Any = _eta) -> Words:
     (-eta) G V V^T + (-eta) U U^T G
     """
     return (U @ V.T).derivative(factor_velocity(rate))
+
+
+def product_trace() -> Trace:
+    """The steps to the flow of the product."""
+    velocity = factor_velocity()
+    chain = "L depends on the factors through W alone"
+    return (
+        *(Step("chain rule", f"d{name}/dt", (U @ V.T,), velocity[name], chain) for name in ("U", "V")),
+        Step("product rule", "dW/dt", tuple(velocity.values()), product_flow()),
+    )
+
+
+def balance_trace() -> Trace:
+    """The steps to the conservation of balancedness."""
+    conserved = U.T @ U - V.T @ V
+    return (*product_trace()[:2], Step("product rule", "d(U^T U - V^T V)/dt", (conserved,), imbalance_velocity()))
+
+
+def root_trace() -> Trace:
+    """The squares of ``U U^T`` and ``V V^T`` for balanced factors: those of ``W W^T`` and ``W^T W``."""
+    if not all(residual.is_zero() for residual in balanced_root_residuals()):
+        raise GradlineError("balanced root: U U^T and V V^T are no roots of W W^T and W^T W")
+    W = U @ V.T
+    squares = (("(U U^T)^2", U @ U.T @ U @ U.T), ("W^T W", W.T @ W))
+    return tuple(Step("rewriting", name, (s,), rewrite(s, BALANCED), "U^T U = V^T V") for name, s in squares)
 
 
 def imbalance_velocity(rate: Any = _eta) -> Words:

@@ -17,10 +17,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Literal
 
-from sympy import Gt, Integer, Lt, Symbol
+from sympy import Gt, Integer, Lt
 from sympy.core.relational import Relational
 
 from theory.latex.folding import Definitions, expand, fold
@@ -34,7 +34,7 @@ from theory.words import matrix
 
 __all__ = ["Equation", "equations", "folded"]
 
-Sign = Literal["=", "~", ">", "<", ">=", "<=", "!=", "const"]
+Sign = Literal["=", "~", "to", ">", "<", ">=", "<=", "!=", "const"]
 
 _L, _r, _a, _c, _A, _x, _y, _s = (SCALARS[name] for name in ("L", "r", "a", "c", "A", "x", "y", "s"))
 
@@ -44,10 +44,10 @@ class Equation:
     """One equation of a claim.
 
     ``id``, the claim with a short name, unique; ``name``, the stated formula; ``left``, a SymPy expression, `Words`, a
-    `MatrixForm`, or None where the formula stands alone; ``relation``, one of ``= ~ > < >= <= !=`` or ``const`` (the
+    `MatrixForm`, or None where the formula stands alone; ``relation``, one of ``= ~ to > < >= <= !=`` or ``const`` (the
     left side is constant along the flow, and there is no right side); ``right``, an expression, `Words` or a
     `MatrixRoot`; ``setting``, its label or "" for all; ``branch``, the signs that it holds for; ``family``, the id
-    without the setting; ``definitions``, the named quantities in it, by setting.
+    without the setting; ``definitions``, the named quantities in it, by setting; ``note``, in words when it holds.
     """
 
     id: str
@@ -60,6 +60,7 @@ class Equation:
     branch: tuple[Any, ...] = ()
     family: str = ""
     definitions: Definitions = ()
+    note: str = ""
 
     def expanded(self) -> tuple[Equation, ...]:
         """The equation with its named quantities put in, one for each setting that it holds in."""
@@ -128,8 +129,8 @@ def _constant(claim: Claim) -> Iterator[Equation]:
 
 
 def _directions(claim: Claim) -> Iterator[Equation]:
-    yield _one(claim, "E_OV same", Symbol("e_same", real=True))
-    yield _one(claim, "E_OV other", Symbol("e_other", real=True))
+    yield _one(claim, "E_OV same", SCALARS["e_same"])
+    yield _one(claim, "E_OV other", SCALARS["e_other"])
     for kind in ("shared", "per_class"):
         for name, left in (("a", _a), ("c", _c)):
             yield _one(claim, f"{name} [{kind}]", left, setting=f"{kind}, N", slug=name)
@@ -161,7 +162,7 @@ def _integral(claim: Claim) -> Iterator[Equation]:
 def _isometry(claim: Claim) -> Iterator[Equation]:
     yield from _plain(claim, {f"sigma2_{c}": SCALARS[f"sigma_{c}"] ** 2 for c in ("OV", "QK")})
     for index, times in ((1, "once"), (2, "M-1 times")):
-        left = Symbol(f"sigma_{index}", positive=True) ** 2
+        left = SCALARS[f"sigma_{index}"] ** 2
         yield _one(claim, f"sigma2_QK [per_class, N] {times}", left, slug=f"sigma2_QK-{index}", setting="per_class, N")
 
 
@@ -171,9 +172,19 @@ def _order(claim: Claim) -> Iterator[Equation]:
     yield replace(found, left=found.right, right=Integer(1))
 
 
+def _time(claim: Claim) -> Iterator[Equation]:
+    yield from _plain(claim, {"dt/dmu_QK": Rate(t, mu_QK), "mu_OV": mu_OV})
+    yield from _plain(claim, {"limit": mu_OV**2 / mu_QK}, "to")
+
+
 def _steps(claim: Claim) -> Iterator[Equation]:
     for name in claim.stated:
-        yield _one(claim, name, MatrixForm("B_W" if name == "buffer" else "W", "next"))
+        note = name.removesuffix(" step") if name.endswith(" step") else ""
+        yield _one(claim, name, MatrixForm("B_W" if name == "buffer" else "W", "next"), note=note)
+
+
+def _drift(claim: Claim) -> Iterator[Equation]:
+    return (_one(claim, name, SCALARS["mu_next"], note=name) for name in claim.stated)
 
 
 _SIGNS: Mapping[str, Sign] = {"==": "=", ">": ">", "<": "<", ">=": ">=", "<=": "<=", "!=": "!="}
@@ -193,7 +204,6 @@ def _alone(claim: Claim) -> Iterator[Equation]:
 #: Claims that define the named quantities.
 _DEFINING = ("gradient-parallel", "isometry-criterion")
 _RATES = {"mu_OV": Rate(mu_OV, t), "mu_QK": Rate(mu_QK, t)}
-_NEXT = Symbol("mu_next", real=True)
 
 _PRESENTED: Mapping[str, Callable[[Claim], Iterable[Equation]]] = {
     "attention-mass": partial(_plain, lefts={"alpha": alpha}),
@@ -210,7 +220,7 @@ _PRESENTED: Mapping[str, Callable[[Claim], Iterable[Equation]]] = {
     "fixed-attention-factorized": _constant,
     "attention-sensitivity": partial(_plain, lefts={"-dL/dalpha": -Rate(_L, alpha)}),
     "stopping-state": partial(_plain, lefts={"alpha mu_OV": alpha * mu_OV}),
-    "time-on-curve": partial(_plain, lefts={"dt/dmu_QK": Rate(t, mu_QK), "mu_OV": mu_OV, "limit": mu_OV**2 / mu_QK}),
+    "time-on-curve": _time,
     "sharper-with-ratio": partial(_signs, lefts={f"sign d{s}/dr": Rate(s, _r) for s in (mu_QK, alpha, mu_OV)}),
     "attention-monotone": partial(_signs, lefts={"sign dalpha/dt": Rate(alpha, t), "sign dL/dt": Rate(_L, t)}),
     "early-time": partial(_plain, lefts={"mu_OV": mu_OV, "mu_QK": mu_QK}, relation="~"),
@@ -218,7 +228,7 @@ _PRESENTED: Mapping[str, Callable[[Claim], Iterable[Equation]]] = {
     "attention-limit": partial(_plain, lefts={"1 - alpha": 1 - alpha}, relation="~"),
     "parameterization-order": _order,
     **{f"line-{kind}": _steps for kind in ("gradient-descent", "momentum", "weight-decay")},
-    "integral-drift-order": partial(_plain, lefts=dict.fromkeys(("collapsed", "factorized"), _NEXT)),
+    "integral-drift-order": _drift,
 }
 
 
@@ -255,6 +265,7 @@ def _with_conserved(claim: Claim, found: list[Equation]) -> tuple[Equation, ...]
     return (*found, *conserved)
 
 
+@lru_cache(maxsize=256)
 def folded(claim: Claim) -> tuple[Equation, ...]:
     """The equations of a claim, those that have one form in all their settings as one."""
     families: dict[str, list[Equation]] = {}
@@ -264,7 +275,9 @@ def folded(claim: Claim) -> tuple[Equation, ...]:
 
 
 def _fold_family(family: list[Equation]) -> Iterable[Equation]:
-    if len(family) == 1 or not all(e.setting for e in family) or family[0].claim in _DEFINING:
+    if len(family) == 1 or not all(e.setting for e in family):
+        return family
+    if family[0].claim in _DEFINING and any(e.right != family[0].right for e in family):
         return family
     found = fold({e.setting: e.right for e in family})
     if found is None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from sympy import Basic, Mul, Symbol, sqrt
+from sympy import Basic, Integer, Mul, Symbol, sqrt
 
 from theory.frozen import FrozenMap
 from theory.identities import prove_zero
@@ -20,7 +20,7 @@ from theory.latex.names import SCALARS
 from theory.paper.settings import SETTINGS, setting_flow
 from theory.symbols import K, M, N, b, eta_OV, eta_QK
 
-__all__ = ["Definitions", "Folded", "definitions_of", "expand", "fold"]
+__all__ = ["Definitions", "Folded", "definitions_of", "expand", "fold", "primitive"]
 
 #: Named quantities by setting: ``((label, {symbol: expression}), ...)``.
 Definitions = tuple[tuple[str, Mapping[Symbol, Any]], ...]
@@ -90,13 +90,27 @@ def fold(values: Mapping[str, Any]) -> Folded | None:
 
 def _candidates(values: Mapping[str, Any], images: Mapping[str, Mapping[Symbol, Any]]) -> Iterator[Any]:
     """Formulas with the same remainder in every setting."""
+    known = [dict(images[label]) for label in values]
+    formulas = list(values.values())
     for powers in _POWERS:
-        used = [s for s, p in zip(_NAMED, powers, strict=True) if p != 0]
-        if not all(s in images[label] for s in used for label in values):
+        if any(p != 0 and s not in found for s, p in zip(_NAMED, powers, strict=True) for found in known):
             continue
-        left = {_remainder(value, powers, images[label]) for label, value in values.items()}
-        if len(left) == 1:
-            yield Mul(left.pop(), *(s**p for s, p in zip(_NAMED, powers, strict=True)))
+        first = _remainder(formulas[0], powers, known[0])
+        if all(_remainder(v, powers, found) == first for v, found in zip(formulas[1:], known[1:], strict=True)):
+            yield Mul(primitive(first), *(s**p for s, p in zip(_NAMED, powers, strict=True)))
+
+
+def primitive(value: Any) -> Any:
+    """A product whose sums have no common number: ``(2 m + 2 n)/k`` becomes ``2 (m + n)/k``.
+
+    >>> from sympy.abc import k, m, n
+    >>> primitive((2 * m + 2 * n) / k)
+    2*(m + n)/k
+    """
+    if not value.is_Mul:
+        return value
+    parts = [f.as_content_primitive() if f.is_Add else (Integer(1), f) for f in value.args]
+    return Mul(*(x for part in parts for x in part))
 
 
 def _checked(value: Any, values: Mapping[str, Any], images: Mapping[str, Mapping[Symbol, Any]]) -> Folded | None:

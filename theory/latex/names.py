@@ -22,16 +22,39 @@ _GREEK = frozenset(
 _WRITTEN = {
     "ell": r"\ell",
     "epsilon": r"\varepsilon",
+    "mu_next": r"\mu^{+}",
     "norm2_OV": r"\lVert E_{\mathrm{OV}}\rVert^2",
     "norm2_QK": r"\lVert E_{\mathrm{QK}}\rVert^2",
 }
 
 _POSITIVE = (
     *("r", "kappa", "sigma_OV", "sigma_QK", "norm2_OV", "norm2_QK", "L", "v_0", "alpha_0", "h", "lambda", "beta"),
-    *("eta", "sigma", "epsilon", "tau"),
+    *("eta", "sigma", "sigma_1", "sigma_2", "epsilon", "tau"),
 )
 _REAL = (
-    *("mu_0", "q_0", "ell", "A", "mu", "c", "g", "u", "v", "p", "s", "q", "x", "y", "z", "a", "f_OV", "f_QK"),
+    *(
+        "mu_0",
+        "q_0",
+        "ell",
+        "A",
+        "mu",
+        "c",
+        "g",
+        "u",
+        "v",
+        "p",
+        "s",
+        "q",
+        "x",
+        "y",
+        "z",
+        "a",
+        "f_OV",
+        "f_QK",
+        "mu_next",
+        "e_same",
+        "e_other",
+    ),
     *("W_OV_same", "W_OV_other", "W_OV_noise"),
     *("W_QK_informative", "W_QK_noise", "W_QK_same", "W_QK_other"),
 )

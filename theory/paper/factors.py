@@ -11,7 +11,15 @@ from typing import Any
 
 from sympy import Integer, Symbol
 
-from theory.factorization import BALANCED, factor_velocity, product_flow, rescaling
+from theory.factorization import (
+    BALANCED,
+    balance_trace,
+    factor_velocity,
+    product_flow,
+    product_trace,
+    rescaling,
+    root_trace,
+)
 from theory.line import COORDINATES, collapsed_line
 from theory.paper.lines import SOURCE, assumptions_of, trace_of
 from theory.paper.settings import (
@@ -29,7 +37,7 @@ from theory.paper.settings import (
 from theory.positivity import sign
 from theory.registry import Claim, Obligation, Stated, published
 from theory.symbols import K, M, N, alpha, b, c_OV, c_QK, mu_OV, mu_QK
-from theory.trace import Assumption
+from theory.trace import Assumption, Step, Trace
 from theory.words import Letter, Words, matrix, rewrite
 
 U, V, G, W = matrix("U"), matrix("V"), matrix("G"), matrix("W")
@@ -99,6 +107,15 @@ def _isometry(stated: Stated) -> Iterator[Obligation]:
             yield Obligation(f"{key}, gap of the squared singular values", once - often, "> 0")
 
 
+def _spectra() -> Trace:
+    """The squared singular values of every direction, with their multiplicities."""
+    return tuple(
+        Step("spectrum", f"{circuit} [{setting.label}]", (direction.matrix,), direction.singular_values2)
+        for setting in SETTINGS
+        for circuit, direction in collapsed_line(setting.task).directions.items()
+    )
+
+
 def _flows(code: str) -> Any:
     def obligations(stated: Stated) -> Iterator[Obligation]:
         for setting in SETTINGS:
@@ -164,7 +181,8 @@ CLAIMS = (
         _product_flow,
         SOURCE,
         _any_shapes,
-        subject=("words", "W"),
+        product_trace,
+        ("words", "W"),
     ),
     published(
         "balancedness",
@@ -174,7 +192,8 @@ CLAIMS = (
         _balancedness,
         SOURCE,
         _any_shapes,
-        subject=("words", "conserved"),
+        balance_trace,
+        ("words", "conserved"),
     ),
     published(
         "balanced-root",
@@ -188,7 +207,8 @@ CLAIMS = (
             Assumption("U^T U = V^T V"),
             Assumption("U U^T and V V^T are positive semidefinite, so each is the unique such root of its square"),
         ),
-        subject=("words", "root"),
+        root_trace,
+        ("words", "root"),
     ),
     published(
         "rescaling-balanced",
@@ -225,7 +245,8 @@ CLAIMS = (
         _isometry,
         SOURCE,
         lambda: (Assumption("all sizes; M >= 2"),),
-        subject=("isometry",),
+        _spectra,
+        ("isometry",),
     ),
     _flow_claim("CAFO", "output-value factorized"),
     _flow_claim("FACO", "query-key factorized"),
