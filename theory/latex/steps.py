@@ -148,7 +148,7 @@ def step_text(steps: Sequence[Step], notation: Notation, column: float = COLUMN)
     >>> print(step_text(product_trace()[2:], Notation()))
     By the product rule,
     \\begin{equation*}
-    \\frac{\\mathrm{d}W}{\\mathrm{d}t}=-\\eta(G V V^{\\top}+U U^{\\top} G)
+    \\frac{\\mathrm{d}W}{\\mathrm{d}t}=-\\eta(G V V^{\\top}+U U^{\\top} G).
     \\end{equation*}
     """
     step = steps[0]
