@@ -55,7 +55,7 @@ class Orbit:
 
     ``relation`` says how the class of the row and of the column relate: the same class, another one, or
     ``"all"`` where one of the two has no class. ``size`` is the number of entries; a ``frozen`` orbit belongs
-    to tokens with zero embedding and never moves.
+    to tokens with zero embedding (``oo`` of them) and never moves.
     """
 
     circuit: Circuit
@@ -64,7 +64,11 @@ class Orbit:
     relation: Relation
     size: Any
     symbol: Symbol
-    frozen: bool = False
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the entries never move."""
+        return self.columns.count is oo
 
 
 def circuit_sets(task: TokenTask, circuit: Circuit) -> tuple[IndexSet, tuple[IndexSet, ...]]:
@@ -123,7 +127,7 @@ def orbits(task: TokenTask, circuit: Circuit) -> tuple[Orbit, ...]:
         for relation, size in _relations(rows, column, task.classes):
             label = column.name if relation == "all" else relation
             symbol = Symbol(f"W_{circuit}_{label}", real=True)
-            found.append(Orbit(circuit, rows, column, relation, size, symbol, frozen=column.count is oo))
+            found.append(Orbit(circuit, rows, column, relation, size, symbol))
     return tuple(found)
 
 
@@ -147,8 +151,7 @@ class LinearLaw:
 
 def _coefficient_rows(velocities: Sequence[Any], states: Sequence[Symbol]) -> tuple[list[list[Any]], list[Symbol]]:
     """Write each velocity over one common denominator as a row of coefficients in the moving quantities."""
-    exponentials = sorted(set().union(*(v.atoms(exp) for v in velocities)), key=str)
-    atoms = {e: Dummy() for e in exponentials}
+    atoms = {e: Dummy() for v in velocities for e in v.atoms(exp)}
     fractions = [cancel(v.xreplace(atoms)).as_numer_denom() for v in velocities]
     denominator = Integer(1)
     for _, d in fractions:
@@ -158,7 +161,8 @@ def _coefficient_rows(velocities: Sequence[Any], states: Sequence[Symbol]) -> tu
     moving = [*states, *atoms.values(), Dummy()]
     symbols = sorted(set().union(*(c.free_symbols for c in cleared)) - set(moving), key=lambda s: s.name)
     polys = [Poly(c, *moving, domain=QQ.frac_field(*symbols) if symbols else QQ) for c in cleared]
-    monomials = sorted(set().union(*(set(p.monoms()) for p in polys)))
+    # the order of the rows does not matter: the null space has one reduced echelon form
+    monomials = set().union(*(p.monoms() for p in polys))
     return [[p.coeff_monomial(monomial) for p in polys] for monomial in monomials], symbols
 
 

@@ -12,7 +12,7 @@ import pytest
 from sympy import Dummy, Integer, Rational, Symbol, exp, oo
 
 from theory.attention import OrbitFlow, orbit_flow
-from theory.orbits import linear_laws, orbit_velocity, orbits
+from theory.orbits import IndexSet, LinearLaw, linear_laws, orbit_velocity, orbits, set_orbits
 from theory.symbols import K, M, N, alpha, b, eta_OV, eta_QK
 from theory.task import TokenTask
 
@@ -236,3 +236,77 @@ def test_denominators_may_be_squared_or_expanded() -> None:
     (other,) = linear_laws("OV", [x, y], [share / M**3, -2 * share / (M + 1) ** 2], [x, y])
     assert (other.coefficients[x] * (M + 1) ** 2 - 2 * other.coefficients[y] * M**2).expand() != 0
     assert linear_laws("OV", [x, y], [share / M**2, (share - 1) / M**2], [x, y]) == ()
+
+
+def test_unknown_circuit_is_refused() -> None:
+    for circuit in ("QO", "ov", None):
+        with pytest.raises(ValueError, match="expected 'OV' or 'QK'"):
+            orbits(TokenTask(), circuit)  # type: ignore[arg-type]
+
+
+def test_orbits_of_a_task_name_their_sets() -> None:
+    for kind in KINDS:
+        for circuit in CIRCUITS:
+            for orbit in orbits(TokenTask(query_kind=kind), circuit):  # type: ignore[arg-type]
+                assert orbit.circuit == circuit
+                assert orbit.symbol == Symbol(orbit.symbol.name, real=True)
+                assert not orbit.frozen
+                assert (orbit.columns.name, orbit.columns.per_class) in {("informative", True), ("noise", False)}
+                assert orbit.rows.name == {"OV": "outputs", "QK": "queries"}[circuit]
+                assert orbit.rows.per_class is (circuit == "OV" or kind == "per_class")
+
+
+def test_orbits_between_any_sets() -> None:
+    """The sizes add up to the number of entries, and the classes split only pairs that both have one."""
+    rows = (IndexSet("label", Integer(2), True), IndexSet("rest", Integer(5), False))
+    columns = (IndexSet("own", Integer(3), True), IndexSet("common", Integer(7), False))
+    found = set_orbits("QK", rows, columns, Integer(4))
+    assert {(o.rows.name, o.columns.name, o.relation): o.size for o in found} == {
+        ("label", "own", "same"): 4 * 2 * 3,
+        ("label", "own", "other"): 4 * 3 * 2 * 3,
+        ("label", "common", "all"): 4 * 2 * 7,
+        ("rest", "own", "all"): 5 * 4 * 3,
+        ("rest", "common", "all"): 5 * 7,
+    }
+    assert sum(o.size for o in found) == (4 * 2 + 5) * (4 * 3 + 7)
+    assert len({o.symbol for o in found}) == len(found)
+    assert all(o.symbol.is_real and o.circuit == "QK" and not o.frozen for o in found)
+
+
+def test_expression_of_a_law() -> None:
+    x, y = Symbol("x", real=True), Symbol("y", real=True)
+    assert LinearLaw("OV", {x: Integer(2), y: M}).expression == 2 * x + M * y
+    assert LinearLaw("OV", {}).expression == 0
+
+
+def test_coefficients_of_laws_have_no_denominators() -> None:
+    """``c_1 f_1 + c_2 f_2 = 0`` solved by hand."""
+    x, y = Symbol("x", real=True), Symbol("y", real=True)
+    e = exp(x)
+    for first, second, wanted in (
+        (3 * e, -2 * e, (2, 3)),
+        (e / M, -e / (M - 1), (M, M - 1)),
+        (e / (M * (M - 1)), -e / (M * b), (M - 1, b)),
+        (Integer(1), Integer(2), (2, -1)),
+        (M * y, K * y, (K, -M)),
+        (e * y / (1 + e), 2 * e * y / (M + M * e), (2, -M)),
+        (e - 1 / (1 + e), -M * e + M / (1 + e), (M, 1)),
+    ):
+        (law,) = linear_laws("QK", [x, y], [first, second], [x, y])
+        assert law.circuit == "QK"
+        ratio = law.coefficients[x] / wanted[0]
+        assert ratio in (1, -1)
+        assert [
+            (law.coefficients[x] - ratio * wanted[0]).expand(),
+            (law.coefficients[y] - ratio * wanted[1]).expand(),
+        ] == [0, 0]
+
+
+def test_what_moves_decides_what_is_a_law() -> None:
+    x, y, z = (Symbol(name, real=True) for name in "xyz")
+    assert linear_laws("OV", [x, y], [x, z], [x, y, z]) == ()
+    (law,) = linear_laws("OV", [x, y], [x, z], [])
+    assert (law.coefficients[x] * x + law.coefficients[y] * z).expand() == 0
+    (law,) = linear_laws("OV", [x, y], [exp(y) * z, exp(y) * M], [x, y])
+    assert (law.coefficients[x] * z + law.coefficients[y] * M).expand() == 0
+    assert linear_laws("OV", [x, y], [exp(y) * z, exp(y) * M], [x, y, z]) == ()
