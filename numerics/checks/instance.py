@@ -24,6 +24,7 @@ from theory.paper.factors import c, mu, sigma
 from theory.paper.settings import SIGMA_OV
 from theory.registry import Claim
 from theory.symbols import c_OV, c_QK, mu_OV, mu_QK
+from theory.words import matrix
 
 __all__ = ["CHECKS", "LARGEST", "beside", "law_value", "laws_of", "ones_for", "speed", "worst"]
 
@@ -169,10 +170,18 @@ def _shift(claim: Claim, rng: np.random.Generator) -> Iterator[Finding]:
     for code, name in (("CAFO", "ones U of OV"), ("FACO", "V ones of QK")):
         for case in cases(rng, code, 1, LARGEST):
             if case.finite or code == "CAFO":
-                slopes = off_line(case, code, rng).gradients()
-                factors = {k[0]: np.array(v, dtype=object) for k, v in slopes.items() if k[0] in "UV"}
-                sums = evaluate_words(claim.stated[name], factors | {"1": ones_for(name, factors)}, {})
+                model = off_line(case, code, rng)
+                slopes, factors = (_factors(x) for x in (model.gradients(), model.parameters))
+                moving = {f"d{letter}": slope for letter, slope in slopes.items()}
+                drift = claim.stated[name].derivative({letter: matrix(f"d{letter}") for letter in slopes})
+                if not drift.terms:
+                    continue  # the stated expression is constant
+                sums = evaluate_words(drift, factors | moving | {"1": ones_for(name, factors)}, {})
                 yield worst(f"d/dt of {name}", sums.ravel(), case)
+
+
+def _factors(matrices: Mapping[str, Matrix]) -> dict[str, Any]:
+    return {name[0]: np.array(rows, dtype=object) for name, rows in matrices.items() if name[0] in "UV"}
 
 
 def ones_for(name: str, factors: Mapping[str, Any]) -> Any:

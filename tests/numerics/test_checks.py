@@ -20,7 +20,7 @@ from numerics.checks.tape import constant, gradient, precision, total
 from numerics.evidence import ContradictionError, confront, judge
 from numerics.gradient_flow import one_thread
 from theory.registry import Claim, Obligation, Outcome, decide, find
-from theory.symbols import M, alpha, gamma, mu_OV, t
+from theory.symbols import M, N, alpha, gamma, mu_OV, t
 from theory.words import matrix
 
 W, G, U = matrix("W"), matrix("G"), matrix("U")
@@ -277,3 +277,26 @@ def test_samples_that_miss_an_exact_counterexample_support_nothing() -> None:
     with pytest.raises(ContradictionError):
         judge(claim, confront([NO, at_it]))
     assert judge(claim, confront([NO, replace(at_it, numbers={})])) == "refuted"
+
+
+def shift_with(**changes: Any) -> dict[str, Any]:
+    claim = find("shift-conservation")
+    with one_thread():
+        return {e.kind: e.supports for e in numerical_evidence(claim.with_stated(**changes), 0)}
+
+
+@pytest.mark.parametrize("name", ["row sum [shared]", "row sum [per_class]", "column sum, informative"])
+def test_autograd_contradicts_a_wrong_size_in_a_stated_law(name: str) -> None:
+    law = find("shift-conservation").stated[name]
+    size = M if name.startswith("column") else N
+    (noise,) = (s for s in law.free_symbols if s.name in ("W_QK_noise", "W_OV_other"))
+    assert shift_with(**{name: law.xreplace({noise: noise * size})})["autograd"] is False
+    # twin: twice a conserved sum is conserved
+    assert shift_with(**{name: 2 * law})["autograd"] is True
+
+
+def test_a_law_in_words_is_differentiated() -> None:
+    ones, U, V = (matrix(name) for name in "1UV")
+    # ones are constant; ones U V^T are not, off the line
+    assert shift_with(**{"ones U of OV": ones.T})["autograd"] is True
+    assert shift_with(**{"ones U of OV": ones.T @ U @ V.T})["autograd"] is False
