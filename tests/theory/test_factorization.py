@@ -16,10 +16,13 @@ from theory.factorization import (
     _balanced_factor,
     _imbalanced_factor,
     _on_direction,
+    balance_trace,
     balanced_root_residuals,
     imbalance_velocity,
     product_flow,
+    product_trace,
     rescaling,
+    root_trace,
     word,
 )
 from theory.identities import prove_zero
@@ -263,3 +266,34 @@ def test_traces_of_both_factors() -> None:
     assert before.output == after.inputs[0] == u**2 + v**2
     assert after.output == closed == sqrt(c**2 + 4 * sigma**2 * mu**2)
     assert (before.inputs[0] - matrix("A") @ matrix("B").T).is_zero()
+
+
+def test_traces_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chain rule for both factors, product rule for ``W`` and for the imbalance, and the squares of the roots."""
+    eta, W = Symbol("eta", positive=True), U @ V.T
+    of_u, of_v, of_w = product_trace()
+    assert [(s.rule, s.name) for s in (of_u, of_v, of_w)] == [
+        ("chain rule", "dU/dt"),
+        ("chain rule", "dV/dt"),
+        ("product rule", "dW/dt"),
+    ]
+    assert (of_u.output + eta * (G @ V)).is_zero()
+    assert (of_v.output + eta * (G.T @ U)).is_zero()
+    assert of_u.inputs == of_v.inputs == (W,)
+    assert of_w.inputs == (of_u.output, of_v.output)
+    assert (of_w.output - of_u.output @ V.T - U @ of_v.output.T).is_zero()
+    *first, balance = balance_trace()
+    assert first == [of_u, of_v]
+    assert (balance.rule, balance.name) == ("product rule", "d(U^T U - V^T V)/dt")
+    assert balance.inputs == (U.T @ U - V.T @ V,)
+    assert balance.output.is_zero()
+    left, right = root_trace()
+    assert [(s.rule, s.name) for s in (left, right)] == [("rewriting", "(U U^T)^2"), ("rewriting", "W^T W")]
+    assert left.inputs == (U @ U.T @ U @ U.T,)
+    assert (left.output - W @ W.T).is_zero(), "the square of U U^T is W W^T"
+    assert right.inputs == (W.T @ W,)
+    assert (right.output - V @ V.T @ V @ V.T).is_zero(), "W^T W is the square of V V^T"
+    for residuals in ((U - V, U - U), (U - U, U - V)):
+        monkeypatch.setattr("theory.factorization.balanced_root_residuals", lambda found=residuals: found)
+        with pytest.raises(GradlineError, match="no roots of W W"):
+            root_trace()
