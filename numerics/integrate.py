@@ -31,6 +31,7 @@ from numerics.scalar import scalar_function
 from numerics.sizes import check_choice, finite_number
 from numerics.solver import METHODS, IntegrationError, Problem, Solution, TimeLimitError, solve
 from numerics.trajectory import Point, Trajectory, TrajectoryBatch
+from theory.errors import GradlineError
 from theory.flow import ReducedFlow
 from theory.line import COORDINATES
 from theory.model import AttentionModel
@@ -292,7 +293,14 @@ def simulate(
     done = []
     for i, run in enumerate(runs):
         report = None if progress is None else _part(progress, i, len(runs))
-        done.append(_trajectory(run, report))
+        try:
+            done.append(_trajectory(run, report))
+        except GradlineError as error:
+            if len(runs) > 1:
+                ratio = run.parameters["eta_QK"] / run.parameters["eta_OV"]
+                text = f"run {i + 1} of {len(runs)}, eta_QK/eta_OV = {ratio:.6g}: {error}"
+                error.args = (text, *error.args[1:])
+            raise
         if progress is not None:
             progress(i + 1, len(runs))
     return done[0] if shape == () else TrajectoryBatch(tuple(done), shape)

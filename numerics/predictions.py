@@ -260,12 +260,14 @@ def confront(flow: ReducedFlow, values: Values, seen: Observation, *, rtol: floa
     if not isinstance(predicted, Trajectory):
         raise TypeError("values, rates or start hold arrays: expected one number for each name")
     gamma, widest = float(seen.model.task.score_scale), float(np.abs(run.W_OV).max())
+    # both integrations behind the estimate round alike: some hundred steps with 1e-16 each, and ten times that
     extra = predicted.error_estimate + 1e-13
     # mu is a mean of entries of W divided by entries of E, whose norm is at least sqrt(1/2)
     output = 2 * seen.budget_OV + extra * (1 + np.abs(predicted.mu_OV))
     query_key = 2 * seen.budget_QK + extra * (1 + np.abs(predicted.mu_QK))
     # a softmax moves by at most gamma/2 per unit of its scores, a cross-entropy by 2 per unit of its logits
     attention = gamma * query_key
+    # 1e-14: a softmax and a mean of logarithms, each within a hundred roundings of 1e-16 (values of order 1)
     found = {
         "distance_OV": run.distance_OV,
         "distance_QK": run.distance_QK,
@@ -318,5 +320,6 @@ def integral_drift(law: FirstIntegral, values: Values, seen: Observation) -> Dev
     slopes = {s: np.abs(along(law.value.diff(s))).max() for s in states}
     # twice for the second order, where the slope changes over the error itself
     bound = 2 * (slopes[symbols.mu_OV] * 2 * seen.budget_OV + slopes[symbols.mu_QK] * 2 * seen.budget_QK)
+    # ten units of rounding in the value and in each coordinate, carried to the value by its slope; four such values
     rounding = 1e-15 * (1 + np.abs(value).max() + sum(slopes[s] * np.abs(mu).max() for s, mu in states.items()))
     return Deviations({"first integral": np.abs(value - value[0])}, {"first integral": bound + 4 * rounding})

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from sympy import Basic, Eq, Equality, StrictGreaterThan, StrictLessThan, false, nan, oo, true, zoo
+from sympy import Basic, Eq, Equality, StrictGreaterThan, StrictLessThan, Unequality, false, nan, oo, true, zoo
+from sympy.core.relational import GreaterThan, LessThan
 
 from theory.blocks import BlockMatrix
 from theory.counterexamples import nonpositive
@@ -66,6 +67,10 @@ def _relations(stated: Stated) -> tuple[Obligation, ...]:
             found.append(Obligation(name, relation.lhs - relation.rhs))
         elif isinstance(relation, StrictGreaterThan | StrictLessThan):
             found.append(Obligation(name, relation.gts - relation.lts, "> 0"))
+        elif isinstance(relation, GreaterThan | LessThan | Unequality):
+            raise TypeError(
+                f"{name}: {relation}: >=, <= and != are not decided; expected a > b, a < b or Eq(mine, derived)"
+            )
         else:
             raise TypeError(
                 f"{name}: {relation}: expected a SymPy relation of the form Eq(mine, derived), a > b or a < b"

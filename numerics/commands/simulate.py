@@ -93,7 +93,7 @@ class RunOptions:
             return rate, [positive("--eta-qk", self.eta_qk)]
         if not self.ratio:
             raise ValueError("no value for eta_QK (learning rate of query-key): give --eta-qk or --ratio a number")
-        return rate, [rate * positive("--ratio", part.strip()) for text in self.ratio for part in text.split(",")]
+        return rate, [rate * ratio for text in self.ratio for ratio in _ratios(text)]
 
     def _start(self) -> dict[str, float]:
         given = [("mu_OV", real("--start-ov", self.start_ov))] if self.start_ov is not None else []
@@ -104,6 +104,13 @@ class RunOptions:
                 raise ValueError(f"the start of {name} is given twice; expected it once")
             begin[name] = value
         return begin
+
+
+def _ratios(text: str) -> list[float]:
+    parts = [part.strip() for part in text.split(",")]
+    if "" in parts:
+        raise ValueError(f"--ratio={text}: number {parts.index('') + 1} is missing; expected such as 0.1,1,10")
+    return [positive("--ratio", part) for part in parts]
 
 
 @dataclass(frozen=True)

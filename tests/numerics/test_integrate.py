@@ -551,3 +551,14 @@ def test_scalar_functions_fall_back_where_python_raises() -> None:
         assert scalar_function(kernel)(1e3) == math.inf
     with pytest.raises(ValueError, match="expected a kernel of the backend 'numpy'"):
         scalar_function(replace(kernel, backend="torch"))
+
+
+def test_a_batch_names_the_run_that_failed() -> None:
+    model = AttentionModel(TokenTask(2, 1, 1, 1, 1, 1))
+    rates = {"eta_OV": 1, "eta_QK": np.array([1e6, 0.1])}
+    with pytest.raises(TimeLimitError, match=r"^run 2 of 2, eta_QK/eta_OV = 0.1: the time limit t=30 comes") as caught:
+        simulate(model, rates, until_loss=0.05, until_time=30)
+    assert caught.value.loss > 0.05
+    # twin: a run by itself says nothing of runs
+    with pytest.raises(TimeLimitError, match=r"^the time limit"):
+        simulate(model, {"eta_OV": 1, "eta_QK": 0.1}, until_loss=0.05, until_time=30)

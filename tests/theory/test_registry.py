@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Eq, Symbol, erf, erfc, exp, sin
+from sympy import Eq, Ge, Le, Ne, Symbol, erf, erfc, exp, sin
+from sympy.core.relational import Relational
 
 from theory.blocks import BlockMatrix
 from theory.identities import Decision
@@ -107,3 +108,12 @@ def test_words_and_blocks_are_exact() -> None:
 
 def test_a_difference_is_never_proved_zero() -> None:
     assert decide(Obligation("not the double angle", sin(2 * x) - 2 * sin(x) * sin(x + 1))).answer == "refuted"
+
+
+@pytest.mark.parametrize("relation", [Ge(M, b), Le(M, b), Ne(M, b)])
+def test_weak_relations_are_refused_with_the_nearest_choice(relation: Relational) -> None:
+    with pytest.raises(TypeError, match=r"^mine: .*: >=, <= and != are not decided; expected a > b, a < b or Eq\("):
+        Claim("mine", relation)
+    # twin: the strict ones are claims
+    strict = M > b
+    assert Claim("mine", strict).stated["mine"] == strict
