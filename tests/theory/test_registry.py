@@ -115,5 +115,5 @@ def test_weak_relations_are_refused_with_the_nearest_choice(relation: Relational
     with pytest.raises(TypeError, match=r"^mine: .*: >=, <= and != are not decided; expected a > b, a < b or Eq\("):
         Claim("mine", relation)
     # twin: the strict ones are claims
-    strict = M > b
+    strict = b < M
     assert Claim("mine", strict).stated["mine"] == strict
