@@ -228,13 +228,11 @@ class _Builder:
         return self.emit(name, *[self.lower(a) for a in expr.args])
 
     def _logistic(self, name: str, argument: Any) -> int:
-        """Both signs of an argument share ``exp(-|argument|)``."""
+        """Both signs of an argument share ``exp(-|argument|)``, and the side on which its derivative is taken at 0."""
         if -argument in self._decays:
-            decay = self._decays[-argument]
-            value = self.emit("neg", self._memo[-argument])
-        else:
-            value = self.lower(argument)
-            decay = self._decays.setdefault(argument, self.emit("decay", value))
+            return self.emit(f"{name}_minus", self._memo[-argument], self._decays[-argument])
+        value = self.lower(argument)
+        decay = self._decays.setdefault(argument, self.emit("decay", value))
         return self.emit(name, value, decay)
 
 

@@ -182,23 +182,28 @@ def _program(request: Request) -> Program:
 
 @lru_cache(maxsize=256)
 def _compile(request: Request) -> Kernel:
+    return print_kernel(_program(request), request)
+
+
+def print_kernel(program: Program, request: Request) -> Kernel:
+    """The kernel of a program, in the language of the request's backend."""
     backend = importlib.import_module(BACKENDS[request.backend])
     dialect: Dialect = backend.DIALECT
     symbols = tuple(s.name for s in request.arguments)
     parameters = identifiers(symbols, dialect.reserved | {request.name} | {n for _, n in request.known})
-    notes = tuple(f"{SYMBOLS[s].space}, {SYMBOLS[s].meaning}" if s in SYMBOLS else "" for s in symbols)
     signature = Signature(
         name=request.name,
         symbols=symbols,
         parameters=parameters,
         outputs=request.outputs,
         title=request.title,
-        notes=notes,
+        notes=tuple(f"{SYMBOLS[s].space}, {SYMBOLS[s].meaning}" if s in SYMBOLS else "" for s in symbols),
         shape=request.shape,
         single=request.single,
         uniform=tuple(s.name for s in request.uniform),
         formulas=request.formulas,
     )
-    source = backend.emit(_program(request), signature)
     layout = "single" if request.single else request.shape
-    return Kernel(request.name, source, symbols, request.outputs, request.backend, parameters, layout)
+    return Kernel(
+        request.name, backend.emit(program, signature), symbols, request.outputs, request.backend, parameters, layout
+    )

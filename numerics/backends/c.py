@@ -30,6 +30,20 @@ static inline double sigmoid(double x, double decay)
     return (x < 0.0 ? decay : 1.0) / (1.0 + decay);
 }
 """,
+    "sigmoid_minus": """\
+/* 1/(1 + exp(x)) from decay = exp(-|x|): both tails keep their digits. */
+static inline double sigmoid_minus(double x, double decay)
+{
+    return (x < 0.0 ? 1.0 : decay) / (1.0 + decay);
+}
+""",
+    "softplus_minus": """\
+/* log(1 + exp(-x)) from decay = exp(-|x|). */
+static inline double softplus_minus(double x, double decay)
+{
+    return (x < 0.0 ? -x : 0.0) + log1p(decay);
+}
+""",
     "softplus": """\
 /* log(1 + exp(x)) from decay = exp(-|x|). */
 static inline double softplus(double x, double decay)
@@ -68,7 +82,21 @@ static inline double sign(double x)
 }
 
 _MATH = ("pow", "sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh")
-_OWN = ("decay", "sigmoid", "softplus", "logaddexp", "sign", "max", "min", "ei", "scaled_ei", "lambertw", "wrightomega")
+_OWN = (
+    "decay",
+    "sigmoid",
+    "softplus",
+    "sigmoid_minus",
+    "softplus_minus",
+    "logaddexp",
+    "sign",
+    "max",
+    "min",
+    "ei",
+    "scaled_ei",
+    "lambertw",
+    "wrightomega",
+)
 _KEYWORDS = words("""
     auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof main

@@ -34,6 +34,16 @@ def _sigmoid(x, decay):
     """1/(1 + exp(-x)) from decay = exp(-|x|): both tails keep their digits."""
     return (decay if x < 0 else 1.0) / (1.0 + decay)
 ''',
+    "_sigmoid_minus": '''\
+def _sigmoid_minus(x, decay):
+    """1/(1 + exp(x)) from decay = exp(-|x|): both tails keep their digits."""
+    return (1.0 if x < 0 else decay) / (1.0 + decay)
+''',
+    "_softplus_minus": '''\
+def _softplus_minus(x, decay):
+    """log(1 + exp(-x)) from decay = exp(-|x|)."""
+    return (-x if x < 0 else 0.0) + math.log1p(decay)
+''',
     "_softplus": '''\
 def _softplus(x, decay):
     """log(1 + exp(x)) from decay = exp(-|x|)."""
@@ -101,7 +111,21 @@ _MATH = ("sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "atan", "s
 _TAKEN = words(
     "math numba np abs float bool int type range isinstance tuple dtype shape values results size i v r _overload_at"
 )
-_OWN = ("decay", "sigmoid", "softplus", "logaddexp", "sign", "max", "min", "ei", "scaled_ei", "lambertw", "wrightomega")
+_OWN = (
+    "decay",
+    "sigmoid",
+    "softplus",
+    "sigmoid_minus",
+    "softplus_minus",
+    "logaddexp",
+    "sign",
+    "max",
+    "min",
+    "ei",
+    "scaled_ei",
+    "lambertw",
+    "wrightomega",
+)
 
 DIALECT = Dialect(
     name="numba",

@@ -49,6 +49,16 @@ def _sigmoid(x, decay):
     """1/(1 + exp(-x)) from decay = exp(-|x|): both tails keep their digits."""
     return np.where(x < 0, decay, 1.0) / (1.0 + decay)
 ''',
+    "_sigmoid_minus": '''\
+def _sigmoid_minus(x, decay):
+    """1/(1 + exp(x)) from decay = exp(-|x|): both tails keep their digits."""
+    return np.where(x < 0, 1.0, decay) / (1.0 + decay)
+''',
+    "_softplus_minus": '''\
+def _softplus_minus(x, decay):
+    """log(1 + exp(-x)) from decay = exp(-|x|)."""
+    return np.maximum(-x, 0.0) + np.log1p(decay)
+''',
     "_softplus": '''\
 def _softplus(x, decay):
     """log(1 + exp(x)) from decay = exp(-|x|)."""
@@ -123,6 +133,8 @@ _CALLS = {
     "decay": "_decay",
     "sigmoid": "_sigmoid",
     "softplus": "_softplus",
+    "sigmoid_minus": "_sigmoid_minus",
+    "softplus_minus": "_softplus_minus",
     "logaddexp": "np.logaddexp",
     "abs": "np.abs",
     "sign": "np.sign",

@@ -3,7 +3,7 @@
 A backend prints exactly these; what is not here is refused when the kernel is generated. ``evaluate`` is the meaning in
 mpmath at any precision, used to check that lowering keeps the value; ``function`` is the SymPy function that lowers to
 the operation of that name. ``sigmoid(x, decay)`` and ``softplus(x, decay)`` take ``decay(x) = e^-|x|`` with
-them: one exponential serves ``s(x)``, ``s(-x)``, ``log(1 + e^x)`` and ``log(1 + e^-x)``.
+them: one exponential serves ``s(x)``, ``s(-x) = sigmoid_minus(x, decay)``, ``log(1 + e^x)`` and ``log(1 + e^-x)``.
 
 >>> OPERATIONS["sigmoid"].arity
 2
@@ -63,6 +63,8 @@ _ARITHMETIC = (
     Operation("pow", 2, lambda x, y: x**y),
     Operation("sqrt", 1, mpmath.sqrt),
     Operation("decay", 1, lambda x: mpmath.exp(-abs(x))),
+    Operation("sigmoid_minus", 2, lambda x, decay: _sigmoid(-x, decay)),
+    Operation("softplus_minus", 2, lambda x, decay: _softplus(-x, decay)),
 )
 
 _FUNCTIONS = (

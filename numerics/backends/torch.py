@@ -53,6 +53,8 @@ _CALLS = {
     "decay": "_decay",
     "sigmoid": "_sigmoid",
     "softplus": "_softplus",
+    "sigmoid_minus": "_sigmoid_minus",
+    "softplus_minus": "_softplus_minus",
     "logaddexp": "_logaddexp",
     "ei": "_ei",
     "scaled_ei": "_scaled_ei",
@@ -114,6 +116,16 @@ _HELPERS["_softplus"] = '''\
 def _softplus(x, decay):
     """log(1 + exp(x)) from decay = exp(-|x|)."""
     return torch.where(x < 0, 0.0, x) + torch.log1p(decay)
+'''
+_HELPERS["_sigmoid_minus"] = '''\
+def _sigmoid_minus(x, decay):
+    """1/(1 + exp(x)) from decay = exp(-|x|): all derivatives keep their digits."""
+    return torch.where(x < 0, 1.0, decay) / (1.0 + decay)
+'''
+_HELPERS["_softplus_minus"] = '''\
+def _softplus_minus(x, decay):
+    """log(1 + exp(-x)) from decay = exp(-|x|)."""
+    return torch.where(x < 0, -x, 0.0) + torch.log1p(decay)
 '''
 _HELPERS["_logaddexp"] = '''\
 def _logaddexp(x, y):

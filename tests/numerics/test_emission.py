@@ -21,7 +21,7 @@ from theory import AttentionModel, TokenTask, derive
 
 ROOT = Path(__file__).parents[2]
 #: How many hash seeds to try, beside the one that Python chose; ten on all sources take some minutes.
-SEEDS = int(os.environ.get("GRADLINE_HASH_SEEDS", "1"))
+SEEDS = 10 if "GRADLINE_LONG" in os.environ else 1
 NEEDS_RUFF = pytest.mark.skipif(importlib.util.find_spec("ruff") is None, reason="ruff is not installed")
 NEEDS_CC = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc on PATH")
 
