@@ -232,9 +232,21 @@ def test_places_outside_the_domain_do_not_count() -> None:
     assert prove_zero((sign(x) ** 2 - 1) * log(x - 1)).answer == "equal"
     # at x = 0 the value is 0 for x >= 0 and not defined for x < 0
     assert prove_zero((sign(x) ** 2 - 1) * sqrt(x)).answer == "equal"
+    # at x = 0 the first is infinite, and the logarithm of -y^2 - 1 is nowhere defined
+    for factor in (Ei(x), -Ei(x), log(x * y - y**2 - 1)):
+        assert prove_zero((sign(x) ** 2 - 1) * factor).answer == "equal"
     # twins: the same with a place in the domain
     assert prove_zero((sign(x) ** 2 - 1) * log(x + 2)).answer == "different"
     assert prove_zero(sign(x) ** 2 - 1, [x * y > -1]).answer == "different"
+
+
+def test_every_place_is_examined() -> None:
+    """Zero where one of two arguments vanishes, not where the other does: in either order."""
+    for u, v in ((x, y), (y, x)):
+        decision = prove_zero((sign(u) ** 2 - 1) * v + sign(v) * Abs(v) - v)
+        assert decision.answer == "different"
+        assert decision.witness[u] == 0
+        assert decision.witness[v] != 0
 
 
 def test_places_that_cannot_be_solved_for_are_undecided() -> None:
