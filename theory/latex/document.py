@@ -416,4 +416,3 @@ class _Reader:
         else:
             opened.pop()
         found.extend((token, Token("open", "{", token.place), *inside, Token("close", "}", token.place)))
-

@@ -1,7 +1,7 @@
 r"""The symbol table as the parser needs it: every spelling of a name as a key of its base and its scripts.
 
-Fonts, braces and blanks inside a script do not matter (``\mu_{\mathrm{QK}}``, ``\mu_{QK}``, ``\mu_\text{QK}``); the font
-of the base does (``\mathbf{W}`` is not ``W``). The author's macros are expanded in the table as in the text.
+Fonts, braces and blanks inside a script do not matter (``\mu_{\mathrm{QK}}``, ``\mu_{QK}``, ``\mu_\text{QK}``);
+the font of the base does (``\mathbf{W}`` is not ``W``). The author's macros are expanded in the table as in the text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,17 @@ from theory.symbols import SYMBOLS
 if TYPE_CHECKING:
     from theory.latex.notation import Notation
 
-__all__ = ["FUNCTIONS", "NAMED_FUNCTIONS", "Key", "Vocabulary", "read_base", "read_key", "start_symbol", "vocabulary"]
+__all__ = [
+    "CONSTANT",
+    "FUNCTIONS",
+    "NAMED_FUNCTIONS",
+    "Key",
+    "Vocabulary",
+    "read_base",
+    "read_key",
+    "start_symbol",
+    "vocabulary",
+]
 
 
 class Key(NamedTuple):
@@ -70,6 +80,12 @@ FUNCTIONS: Mapping[str, str] = {
     },
 }
 
+#: A constant of integration, whose value is not said.
+CONSTANT = Symbol("const", real=True)
+
+#: The denominator of the velocities.
+DENOMINATOR = Symbol("D", positive=True)
+
 #: Quantities that move in time: ``(t)`` behind them says nothing new, ``(0)`` is their value at the start.
 MOVING = ("mu_OV", "mu_QK", "mu", "alpha", "L", "ell", "A")
 
@@ -100,7 +116,8 @@ def read_base(items: Sequence[Item], at: int) -> tuple[str, int] | None:
         inner = read_base(item.items, 0)
         return (inner[0], at + 1) if inner is not None and inner[1] == len(item.items) else None
     if isinstance(item, TextItem):
-        return (f"\\mathrm{{{item.words}}}", at + 1) if item.words.isalpha() and not item.formulas else None
+        words = item.words.removesuffix(".")
+        return (f"\\mathrm{{{words}}}", at + 1) if words.isalpha() and not item.formulas else None
     if not isinstance(item, Token) or item.kind not in ("letter", "command"):
         return None
     if item.kind == "letter":
@@ -207,7 +224,17 @@ class _Builder:
         if other is None or not required:
             table.setdefault(key, symbol)
         elif other != symbol:
-            raise ValueError(f"names: {symbol} and {other} are both read from {latex}; expected a name of its own for each")
+            raise ValueError(
+                f"names: {symbol} and {other} are both read from {latex}; expected a name of its own for each"
+            )
+
+    def constants(self) -> None:
+        """An unspecified constant and the denominator ``D``, where their names are free."""
+        for base in ("C", "\\mathrm{const}", "\\mathrm{constant}", "\\mathrm{const.}"):
+            if Key(base) not in self.scalars and Key(base) not in self.letters:
+                self.scalars[Key(base)] = CONSTANT
+        if Key("D") not in self.scalars and Key("D") not in self.letters:
+            self.scalars[Key("D")] = DENOMINATOR
 
     def letter(self, letter: str, latex: str) -> None:
         """One spelling of a matrix."""
@@ -233,13 +260,15 @@ def vocabulary(notation: Notation, macros: Macros | None = None) -> Vocabulary:
         builder.add(symbol, default_latex(symbol.name), required=False)
     for letter, latex in notation.matrix_table.items():
         builder.letter(letter, latex)
+    builder.constants()
     starts: dict[Key, Symbol] = {}
     for key, symbol in builder.scalars.items():
         if symbol.name in MOVING and symbol.name != "mu":
             starts |= dict.fromkeys(_start_keys(key), symbol)
     starts = {key: symbol for key, symbol in starts.items() if key not in builder.scalars}
     bases = frozenset(key.base for table in (builder.scalars, builder.letters, starts) for key in table)
-    return Vocabulary(builder.scalars, starts, builder.letters, builder.norms, dict(notation.table), bases)
+    latex = {**notation.table, CONSTANT: "\\text{const}", DENOMINATOR: "D"}
+    return Vocabulary(builder.scalars, starts, builder.letters, builder.norms, latex, bases)
 
 
 def _start_keys(key: Key) -> Iterable[Key]:
