@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from numerics.commands.check import check
 from numerics.commands.derive import derive
 from numerics.commands.figure import figure
 from numerics.commands.laws import EPILOG as LAWS_EPILOG
@@ -73,6 +74,7 @@ app = typer.Typer(
 app.command()(derive)
 app.command()(verify)
 app.command(epilog=SIMULATE_EPILOG)(simulate)
+app.command()(check)
 app.command()(figure)
 app.command(epilog=LAWS_EPILOG)(laws)
 

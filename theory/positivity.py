@@ -9,7 +9,7 @@ from sympy import Basic, Expr
 from theory.algebra import OutsideDomainError
 from theory.normal_form import convert
 
-__all__ = ["sign"]
+__all__ = ["nonzero", "sign"]
 
 
 def sign(expr: Expr, assumptions: Iterable[Basic] = ()) -> int | None:
@@ -38,3 +38,28 @@ def sign(expr: Expr, assumptions: Iterable[Basic] = ()) -> int | None:
     if proof is None or not proof.strict:
         return None
     return proof.direction
+
+
+def nonzero(expr: Expr, assumptions: Iterable[Basic] = ()) -> bool:
+    """Prove that an expression vanishes nowhere on its domain.
+
+    ``expr != 0`` wherever it is defined: each factor of its numerator has a proved sign or is assumed not to vanish.
+
+    Parameters: ``expr``, a real scalar expression; ``assumptions``, SymPy inequalities that may be used.
+    Returns: whether that was proved.
+    Raises: ValueError or TypeError for input that is no exact real scalar, GradlineError for what has no normal form.
+    Source: :func:`sign`.
+
+    >>> from sympy import Ne
+    >>> from theory.symbols import M, b, mu_OV
+    >>> nonzero((M - 1) * b), nonzero(mu_OV * b), nonzero(mu_OV * b, [Ne(mu_OV, 0)])
+    (True, False, True)
+    """
+    try:
+        converter, value = convert(expr, assumptions)
+    except OutsideDomainError:
+        return False
+    if converter.strata or value.num.is_zero():
+        return False
+    factors = converter.tower.factors(value)[2]
+    return all(converter.atoms.signs.nonzero(poly) for poly, power in factors if power > 0)

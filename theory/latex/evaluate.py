@@ -96,8 +96,7 @@ def _sum(node: Sum) -> Any:
     values = [(s, evaluate(t)) for s, t in zip(node.signs, node.terms, strict=True)]
     kinds = {isinstance(v, Words) for _, v in values}
     if len(kinds) > 1:
-        zeros = [v for _, v in values if not isinstance(v, Words) and v != 0]
-        if zeros:
+        if any(v != 0 for _, v in values if not isinstance(v, Words)):
             raise LatexError(node.place, "a sum of a matrix and a scalar")
         values = [(s, v) for s, v in values if isinstance(v, Words)]
     if True in kinds:
@@ -154,9 +153,10 @@ def _call(node: Call) -> Any:
 def _derivative(node: Derivative) -> Any:
     value = evaluate(node.inner)
     if isinstance(value, Words):
-        if not isinstance(node.inner, Letter) or node.order != 1:
-            raise LatexError(node.place, "the derivative of a product of matrices")
-        return matrix(f"d{node.inner.letter}/d{node.variable.symbol}")
+        if node.order != 1:
+            raise LatexError(node.place, "a higher derivative of matrices")
+        letters = {name for word in value.terms for name, _ in word}
+        return value.derivative({name: matrix(f"d{name}/d{node.variable.symbol}") for name in letters - {"1"}})
     for _ in range(node.order):
         value = Rate(value, node.variable.symbol)
     return value

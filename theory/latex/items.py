@@ -124,7 +124,8 @@ def _braced(stream: Stream, token: Token) -> tuple[Item, ...]:
 
 def _environment(stream: Stream, token: Token) -> Environment:
     name = shown(stripped(stream.argument(token)))
-    depth, inside = 1, []
+    depth = 1
+    inside: list[Token] = []
     while stream.rest:
         found = stream.take()
         if found.is_command("begin", "end"):

@@ -78,7 +78,7 @@ def _raw_rows(tokens: Iterable[Token], display: Display, end: Place) -> Iterator
         stream.bracket()
         stream.argument(Token("command", "begin", display.place))
     row: list[Token] = []
-    finished: Row | None = None
+    finished: _Finished | None = None
     depth = 0
     while stream.rest:
         token = stream.take()
@@ -92,7 +92,7 @@ def _raw_rows(tokens: Iterable[Token], display: Display, end: Place) -> Iterator
                 yield finished
             finished = _row(row, display, end, token.place)
             row = []
-        elif token.kind == "note" and not stripped(row) and finished and token.place.line == finished.items_line:
+        elif token.kind == "note" and not stripped(row) and finished and token.place.line == finished.last_line:
             finished = replace(finished, notes=(*finished.notes, token))
         else:
             row.append(token)
@@ -107,7 +107,7 @@ def _raw_rows(tokens: Iterable[Token], display: Display, end: Place) -> Iterator
 class _Finished(Row):
     """A row with the line of its end."""
 
-    items_line: int = 0
+    last_line: int = 0
 
 
 def _skip_space_of_break(stream: Stream) -> None:

@@ -1,30 +1,31 @@
-"""The equations that a claim states, in the symbols that a paper uses, for every setting it covers.
+"""The equations of a claim, each solved for what it determines, with what named quantities stand for in its setting.
 
-A `Statement` is an equation solved for one quantity, or something that is constant along the flow; `definitions` says
-what the named quantities of the theory stand for in its setting.
+Built on `theory.latex.claim_equations`; a paper's equation is compared with these by `theory.latex.comparison`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from sympy import Ei, Equality, Gt, Integer, Lt, exp, log, sqrt
+from sympy import Ei, Expr, Gt, Integer, exp, log, sqrt
 
 from theory.frozen import FrozenMap
+from theory.latex.claim_equations import Equation, equations
 from theory.latex.evaluate import NAMED
 from theory.latex.names import SCALARS
 from theory.latex.notation import Rate
+from theory.latex.printer import MatrixForm
 from theory.latex.vocabulary import DENOMINATOR, start_symbol
-from theory.paper.settings import ALPHA, NORM2_OV, SETTINGS, SIGMA_OV, D, Setting, has_line
+from theory.paper.settings import ALPHA, NORM2_OV, SETTINGS, SIGMA_OV, D, Setting
 from theory.registry import Claim
-from theory.symbols import K, M, alpha, b, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n, t
+from theory.symbols import K, alpha, b, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n, t
 from theory.words import Words
 
-__all__ = ["Statement", "statements"]
+__all__ = ["FUNCTION_DEFINITIONS", "Statement", "definition_statements", "statements"]
 
-Kind = Literal["equation", "constant", "words", "constant words", "identity"]
+Kind = Literal["equation", "constant", "words", "constant words", "identity", "sign"]
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,10 @@ class Statement:
     """One thing that a claim states.
 
     ``kind`` "equation": ``quantity = value``, where ``quantity`` is a symbol or a `Rate`; "constant": ``value`` does
-    not change in time; "words": the matrix equation ``quantity = value``; "constant words"; "identity": ``value`` is 0.
-    ``relation`` is ``"~"`` for an asymptotic statement. ``setting`` names the setting, ``given`` are the relations that
-    the statement needs, ``definitions`` what named quantities stand for, ``starts`` the symbols of values at time 0; with
+    not change in time, as a function of the symbols ``quantity``; "words": the matrix equation ``quantity = value``;
+    "constant words"; "identity": ``value`` is 0; "sign": ``quantity`` has the sign of ``value``. ``relation`` is
+    ``"~"`` for an asymptotic statement. ``setting`` names the setting, ``given`` are the relations that the statement
+    needs, ``definitions`` what named quantities stand for, ``starts`` the symbols of values at time 0; with
     ``fixed_attention`` alpha is a parameter of its own.
     """
 
@@ -51,272 +53,163 @@ class Statement:
     fixed_attention: bool = False
 
 
-_S = {name: SCALARS[name] for name in ("kappa", "r", "sigma_OV", "sigma_QK", "norm2_OV", "norm2_QK", "L", "ell", "A")}
+_L, _mu, _mu_0 = (SCALARS[name] for name in ("L", "mu", "mu_0"))
 _STARTS = FrozenMap({s: start_symbol(s) for s in (mu_OV, mu_QK)})
+_FIXED = ("fixed-attention-collapsed", "fixed-attention-factorized")
+_NOTES: Mapping[str, tuple[str, ...]] = {
+    "flow-published": ("K = b, N = oo, gamma = 1",),
+    "early-time": ("both circuits collapsed, from the origin, t -> 0",),
+    "loss-rate": ("both circuits collapsed, t -> oo",),
+    "attention-limit": ("both circuits collapsed, t -> oo",),
+    **dict.fromkeys(_FIXED, ("the attention alpha is held fixed",)),
+}
+_POSITIVE_CURVE = (Gt(mu_QK, 0, evaluate=False), Gt(mu_OV, 0, evaluate=False))
 
-
-def definitions(setting: Setting | None, *, published: bool = False) -> Mapping[Any, Any]:
-    """What the named quantities of the theory stand for; those that differ between settings only with a setting."""
-    found: dict[Any, Any] = {
-        DENOMINATOR: D,
-        _S["r"]: eta_QK / eta_OV,
-        _S["norm2_OV"]: NORM2_OV,
-        _S["sigma_OV"]: SIGMA_OV,
-        _S["ell"]: alpha * mu_OV,
-    }
-    if setting is not None:
-        norm2 = setting.norm2_QK.xreplace({K: b}) if published else setting.norm2_QK
-        found[_S["norm2_QK"]] = norm2
-        found[_S["kappa"]] = (eta_QK / norm2) / (eta_OV / NORM2_OV)
-        if setting.sigma_QK is not None:
-            found[_S["sigma_QK"]] = setting.sigma_QK.xreplace({K: b}) if published else setting.sigma_QK
-    if published:
-        found |= {K: b, gamma: Integer(1)}
-    return FrozenMap(found)
-
-
-def function_definitions() -> Mapping[Any, Callable[[Any], Any]]:
-    """The named functions of the theory by what they do to an argument."""
-    return {
+#: The named functions of the theory by what they do to an argument.
+FUNCTION_DEFINITIONS: Mapping[Any, Callable[[Any], Any]] = FrozenMap(
+    {
         NAMED["Phi"]: lambda q: m / (n * gamma) * exp(gamma * q) + q,
         NAMED["Psi"]: lambda q: m / n * Ei(gamma * q) + log(q),
     }
+)
+
+
+def _definitions(label: str, claim: str) -> Mapping[Any, Any]:
+    """What named quantities stand for; those that differ between settings only with a setting."""
+    published = claim == "flow-published"
+    setting: Setting | None = next((s for s in SETTINGS if s.label == label), SETTINGS[1] if published else None)
+    found: dict[Any, Any] = {
+        DENOMINATOR: D,
+        SCALARS["r"]: eta_QK / eta_OV,
+        SCALARS["norm2_OV"]: NORM2_OV,
+        SCALARS["sigma_OV"]: SIGMA_OV,
+        SCALARS["ell"]: alpha * mu_OV,
+        SCALARS["alpha_0"]: m / (m + n),
+    }
+    if setting is not None:
+        put = {K: b} if published else {}
+        norm2 = setting.norm2_QK.xreplace(put)
+        found[SCALARS["norm2_QK"]] = norm2
+        found[SCALARS["kappa"]] = (eta_QK / norm2) / (eta_OV / NORM2_OV)
+        if setting.sigma_QK is not None:
+            found[SCALARS["sigma_QK"]] = setting.sigma_QK.xreplace(put)
+    if published:
+        found |= {K: b, gamma: Integer(1)}
+    if claim in _FIXED:
+        found |= {start_symbol(mu_OV): _mu_0, _mu: mu_OV}
+    return FrozenMap(found)
 
 
 def statements(claim: Claim) -> tuple[Statement, ...]:
     """What a claim states; empty where it states no equation that a paper could write.
 
     >>> from theory.registry import find
-    >>> [s.name for s in statements(find("attention-mass"))]
-    ['alpha']
+    >>> [(s.name, s.quantity) for s in statements(find("stopping-state"))]
+    [('alpha mu_OV', mu_OV)]
     """
-    rule = _RULES.get(claim.id) if claim.source != "user" else None
-    return tuple(rule(claim) if rule is not None else _relations(claim))
+    known = claim.source != "user"
+    identity = claim.id if known else ""
+    found = [s for e in equations(claim) for s in _statement(e, identity)]
+    if not known:
+        given = tuple(a.relation for a in claim.assumptions() if a.relation is not None)
+        found = [replace(s, given=(*s.given, *given)) for s in found]
+    return (*found, *_consequences(found))
 
 
-def _relations(claim: Claim) -> Iterator[Statement]:
-    """A user's claim: relations ``Eq(quantity, formula)`` are equations, others identities."""
-    given = tuple(a.relation for a in claim.assumptions() if a.relation is not None) if claim.source == "user" else ()
-    for name, formula in claim.stated.items():
-        if not isinstance(formula, Equality):
-            continue
-        left, right = formula.lhs, formula.rhs
-        for quantity, value in ((left, right), (right, left)):
-            if (quantity.is_Symbol or isinstance(quantity, Rate)) and not value.has(quantity):
-                yield Statement(name, "equation", quantity, value, given=given, definitions=definitions(None))
-                break
-        else:
-            yield Statement(name, "identity", None, left - right, given=given, definitions=definitions(None))
+def _statement(equation: Equation, claim: str) -> Iterator[Statement]:
+    names = _definitions(equation.setting, claim)
+    about: dict[str, Any] = {
+        "setting": equation.setting,
+        "definitions": names,
+        "given": equation.branch,
+        "notes": _NOTES.get(claim, ()),
+        "fixed_attention": claim in (*_FIXED, "attention-sensitivity"),
+    }
+    left, right, name = equation.left, equation.right, equation.name.partition(" [")[0]
+    if claim == "time-on-curve":
+        about["given"] = _POSITIVE_CURVE
+    if equation.relation == "const":
+        yield from _constant(name, left, claim, about)
+    elif isinstance(left, MatrixForm) and left.kind == "rate" and isinstance(right, Words):
+        yield Statement(name, "words", f"d{left.letter}/dt", right, **about)
+    elif not isinstance(left, Expr) or not isinstance(right, Expr):
+        return
+    elif equation.relation in (">", "<") and right == 0 and isinstance(left, Rate):
+        yield Statement(name, "sign", left, Integer(1 if equation.relation == ">" else -1), **about)
+    elif equation.relation in ("=", "~"):
+        yield from _equation(name, left, right, equation.relation, about)
 
 
-def _plain(quantities: Mapping[str, Any]) -> Callable[[Claim], Iterator[Statement]]:
-    """Stated formulas that are quantities by themselves."""
-
-    def build(claim: Claim) -> Iterator[Statement]:
-        for key, quantity in quantities.items():
-            about = {"definitions": definitions(None), "fixed_attention": quantity == alpha}
-            yield Statement(key, "equation", quantity, claim.stated[key], **about)
-
-    return build
-
-
-def _rates(velocity: Mapping[Any, Any], setting: Setting, **about: Any) -> Iterator[Statement]:
-    """The velocities of a flow, and what follows for the attention and for the slope of the curve."""
-    rates = {Rate(s, t): v for s, v in velocity.items()}
-    rates[Rate(alpha, t)] = about.pop("scale", gamma) * alpha * (1 - alpha) * velocity[mu_QK]
-    rates[Rate(mu_QK, mu_OV)] = velocity[mu_QK] / velocity[mu_OV]
-    for rate, value in rates.items():
-        name = f"d{rate.args[0]}/d{rate.args[1]}"
-        yield Statement(name, "equation", rate, value, setting.label, **about)
+def _constant(name: str, value: Any, claim: str, about: dict[str, Any]) -> Iterator[Statement]:
+    if isinstance(value, Words):
+        yield Statement(name, "constant words", None, value, **about)
+    elif claim == "fixed-attention-factorized":
+        side = Gt(mu_OV, 0, evaluate=False) if ">" in name else mu_OV < 0
+        about |= {"given": (side,), "starts": FrozenMap({mu_OV: _mu_0, t: Integer(0)})}
+        yield Statement(name, "constant", (mu_OV, t), value, **about)
+    elif mu_QK in value.free_symbols:
+        yield Statement("first integral", "constant", (mu_QK, mu_OV), value, **{**about, "starts": _STARTS})
+    else:
+        symbols = tuple(s for s in sorted(value.free_symbols, key=str) if s.name.startswith("W_"))
+        yield Statement(name, "constant", symbols, value, **about)
 
 
-def _flow(claim: Claim) -> Iterator[Statement]:
-    code = claim.subject[1]
-    for setting in SETTINGS:
-        if has_line(setting, code):
-            velocity = {mu_OV: claim.stated["mu_OV"], mu_QK: claim.stated[f"mu_QK [{setting.label}]"]}
-            yield from _rates(velocity, setting, definitions=definitions(setting))
+def _equation(name: str, left: Any, right: Any, relation: str, about: dict[str, Any]) -> Iterator[Statement]:
+    """An equation, solved for its quantity."""
+    solved = _solved(left, right) or _solved(right, left)
+    if relation == "~":
+        yield Statement(name, "equation", left, right, relation="~", **about)
+    elif solved is None:
+        yield Statement(name, "identity", None, left - right, **about)
+    else:
+        quantity, value = solved
+        names = FrozenMap({k: v for k, v in about["definitions"].items() if k != quantity})
+        about = {**about, "definitions": names}
+        about["fixed_attention"] = about["fixed_attention"] or quantity == alpha
+        yield Statement(name, "equation", quantity, value, **about)
 
 
-def _published(claim: Claim) -> Iterator[Statement]:
-    note = ("K = b, N = oo, gamma = 1",)
-    setting = SETTINGS[1]
-    velocity = {s: claim.stated[s.name] for s in (mu_OV, mu_QK)}
-    known = definitions(setting, published=True)
-    yield from _rates(velocity, setting, definitions=known, notes=note, scale=Integer(1))
+def _solved(left: Any, right: Any) -> tuple[Any, Any] | None:
+    """The quantity that a left side determines, and its value; None for a left side of another form."""
+    if (left.is_Symbol or isinstance(left, Rate)) and not right.has(left):
+        return left, right
+    if isinstance(-left, Rate):
+        return -left, -right
+    if left == alpha * mu_OV:
+        return mu_OV, right / alpha
+    if left.is_Pow and left.exp == 2 and left.base.is_positive and left.base.is_Symbol:
+        return left.base, sqrt(right)
+    return None
 
 
-def _integral(code: str) -> Callable[[Claim], Iterator[Statement]]:
-    def build(claim: Claim) -> Iterator[Statement]:
-        for key in claim.stated:
-            prefix = "" if code else key.split(":")[0] + ": "
-            model = code or key.split(":")[0]
-            name = key.removeprefix(prefix)
-            if not name.startswith("y"):
-                continue
-            signs = name.removeprefix("y").strip()
-            given = tuple(_sign_relation(text) for text in signs.split(", ") if text)
-            for setting in SETTINGS:
-                if not has_line(setting, model):
-                    continue
-                x = claim.stated[f"{prefix}{f'x {signs}'.strip()}"]
-                value = claim.stated[key] - claim.stated[f"{prefix}slope [{setting.label}]"] * x
-                label = f"{prefix}{setting.label}"
-                yield Statement(
-                    "first integral",
-                    "constant",
-                    (mu_QK, mu_OV),
-                    value,
-                    label,
-                    given=given,
-                    definitions=definitions(setting),
-                    starts=_STARTS,
-                )
-
-    return build
-
-
-def _sign_relation(text: str) -> Any:
-    name, relation, _ = text.split()
-    return (Gt if relation == ">" else Lt)(SCALARS[name], 0, evaluate=False)
-
-
-def _fixed() -> dict[str, Any]:
-    """What the claims at fixed attention share: ``mu`` is the output-value coordinate, ``mu_0`` its start."""
-    names = {**definitions(None), start_symbol(mu_OV): SCALARS["mu_0"], SCALARS["mu"]: mu_OV}
-    notes = ("the attention alpha is held fixed",)
-    return {"definitions": FrozenMap(names), "notes": notes, "fixed_attention": True}
-
-
-def _fixed_collapsed(claim: Claim) -> Iterator[Statement]:
-    about = _fixed()
-    yield Statement("alpha mu_OV", "equation", mu_OV, claim.stated["alpha mu_OV"] / alpha, **about)
-    yield Statement("A", "equation", _S["A"], claim.stated["A"], **about)
-    elapsed = FrozenMap({**about["definitions"], _S["A"]: claim.stated["A"]})
-    written_out = claim.stated["alpha mu_OV"].xreplace({_S["A"]: claim.stated["A"]}) / alpha
-    yield Statement("alpha mu_OV", "equation", mu_OV, written_out, **{**about, "definitions": elapsed})
-
-
-def _fixed_factorized(claim: Claim) -> Iterator[Statement]:
-    for name, kind in (("mu_0 > 0", Gt), ("mu_0 < 0", Lt)):
-        yield Statement(
-            f"constant for {name}",
-            "constant",
-            (mu_OV, t),
-            claim.stated[name],
-            given=(kind(mu_OV, 0, evaluate=False),),
-            starts=FrozenMap({mu_OV: SCALARS["mu_0"], t: Integer(0)}),
-            **_fixed(),
-        )
-
-
-def _sensitivity(claim: Claim) -> Iterator[Statement]:
-    value = -claim.stated["-dL/dalpha"]
-    about = {"definitions": definitions(None), "fixed_attention": True}
-    yield Statement("dL/dalpha", "equation", Rate(_S["L"], alpha), value, **about)
-
-
-def _stopping(claim: Claim) -> Iterator[Statement]:
-    value = claim.stated["alpha mu_OV"] / alpha
-    yield Statement("alpha mu_OV", "equation", mu_OV, value, definitions=definitions(None))
-
-
-def _time(claim: Claim) -> Iterator[Statement]:
-    given = (Gt(mu_QK, 0, evaluate=False), Gt(mu_OV, 0, evaluate=False))
-    for setting in SETTINGS:
-        key = f"[{setting.label}]"
-        about: dict[str, Any] = {"given": given, "definitions": definitions(setting), "setting": setting.label}
-        yield Statement("dt/dmu_QK", "equation", Rate(t, mu_QK), claim.stated[f"dt/dmu_QK {key}"], **about)
-        yield Statement("mu_OV", "equation", mu_OV, claim.stated[f"mu_OV {key}"], **about)
-
-
-def _asymptotic(quantities: Mapping[str, Any], note: str) -> Callable[[Claim], Iterator[Statement]]:
-    def build(claim: Claim) -> Iterator[Statement]:
-        for key, value in claim.stated.items():
-            name, _, rest = key.partition(" [")
-            setting = next((s for s in SETTINGS if s.label == rest.rstrip("]")), None)
-            known = FrozenMap({**definitions(setting), SCALARS["alpha_0"]: m / (m + n)})
-            about = {"relation": "~", "definitions": known, "notes": (note,)}
-            yield Statement(name, "equation", quantities[name], value, setting.label if setting else "", **about)
-
-    return build
-
-
-def _isometry(claim: Claim) -> Iterator[Statement]:
-    for setting in SETTINGS:
-        for circuit in ("OV", "QK"):
-            value = claim.stated.get(f"sigma2_{circuit} [{setting.label}]")
-            if value is not None:
-                symbol = SCALARS[f"sigma_{circuit}"]
-                names = FrozenMap({k: v for k, v in definitions(setting).items() if k != symbol})
-                yield Statement(symbol.name, "equation", symbol, sqrt(value), setting.label, definitions=names)
-
-
-def _directions(claim: Claim) -> Iterator[Statement]:
-    for setting in SETTINGS:
-        for name in ("a", "c"):
-            value = claim.stated[f"{name} [{setting.query_kind}]"]
-            if setting.finite:
-                about = {"definitions": definitions(setting)}
-                yield Statement(name, "equation", SCALARS[name], value, setting.label, **about)
-
-
-def _laws(claim: Claim) -> Iterator[Statement]:
-    for name, law in claim.stated.items():
-        if isinstance(law, Words):
-            yield Statement(name, "constant words", None, law)
-        else:
-            symbols = tuple(sorted(law.free_symbols - {M, b, SCALARS["N"]}, key=str))
-            yield Statement(name, "constant", symbols, law, definitions=definitions(None))
-
-
-def _words(quantity: str) -> Callable[[Claim], Iterator[Statement]]:
-    def build(claim: Claim) -> Iterator[Statement]:
-        for name, value in claim.stated.items():
-            kind: Kind = "words" if quantity else "constant words"
-            yield Statement(name, kind, quantity or None, value)
-
-    return build
+def _consequences(found: list[Statement]) -> Iterator[Statement]:
+    """What the velocities of a flow say about the attention and about the slope of the curve."""
+    velocity = {(s.quantity, s.setting): s for s in found if isinstance(s.quantity, Rate)}
+    output = next((s for (q, _), s in velocity.items() if q == Rate(mu_OV, t)), None)
+    for (quantity, _), statement in velocity.items():
+        if quantity == Rate(mu_QK, t):
+            speed = statement.value
+            rise = statement.definitions.get(gamma, gamma) * alpha * (1 - alpha) * speed
+            yield replace(statement, name="dalpha/dt", quantity=Rate(alpha, t), value=rise)
+            if output is not None:
+                yield replace(statement, name="dmu_QK/dmu_OV", quantity=Rate(mu_QK, mu_OV), value=speed / output.value)
+    elapsed = next((s for s in found if s.quantity == SCALARS["A"]), None)
+    for statement in found:
+        if elapsed is not None and statement.value.has(SCALARS["A"]):
+            put = {SCALARS["A"]: elapsed.value}
+            names = FrozenMap({**statement.definitions, **put})
+            yield replace(statement, value=statement.value.xreplace(put), definitions=names)
 
 
 def definition_statements(given: Statement) -> Iterator[Statement]:
     """The definitions of a statement's setting as statements of their own."""
     for symbol, value in given.definitions.items():
-        if symbol in (K, gamma, SCALARS["mu"]) or value in (SCALARS["mu_0"],):
+        if symbol in (K, gamma, _mu) or value == _mu_0:
             continue
         others = FrozenMap({k: v for k, v in given.definitions.items() if k != symbol})
         yield Statement(f"definition of {symbol}", "equation", symbol, value, given.setting, definitions=others)
-    names = FrozenMap({k: v for k, v in given.definitions.items() if k not in (_S["A"],)})
-    about = {"definitions": names, "fixed_attention": True}
+    about: dict[str, Any] = {"definitions": given.definitions, "fixed_attention": True}
     yield Statement("definition of alpha", "equation", alpha, ALPHA, given.setting, **about)
-
-
-_CACO: Any = ("velocity", "CACO")
-
-_RULES: dict[str, Callable[[Claim], Iterator[Statement]]] = {
-    "attention-mass": _plain({"alpha": alpha}),
-    "loss-on-line": _plain({"L": _S["L"]}),
-    "shift-conservation": _laws,
-    "gradient-parallel": _directions,
-    "flow-collapsed": _flow,
-    "flow-published": _published,
-    "product-flow": _words("dW/dt"),
-    "balancedness": _words(""),
-    "isometry-criterion": _isometry,
-    "flow-cafo": _flow,
-    "flow-faco": _flow,
-    "flow-fafo": _flow,
-    "integral-caco": _integral("CACO"),
-    "integral-cafo": _integral("CAFO"),
-    "integral-faco": _integral("FACO"),
-    "integral-fafo": _integral("FAFO"),
-    "integral-imbalanced-ov": _integral(""),
-    "fixed-attention-collapsed": _fixed_collapsed,
-    "fixed-attention-factorized": _fixed_factorized,
-    "attention-sensitivity": _sensitivity,
-    "stopping-state": _stopping,
-    "time-on-curve": _time,
-    "early-time": _asymptotic({"mu_OV": mu_OV, "mu_QK": mu_QK}, "both circuits collapsed, from the origin, t -> 0"),
-    "loss-rate": _asymptotic({"L": _S["L"]}, "both circuits collapsed, t -> oo"),
-    "attention-limit": _asymptotic({"1 - alpha": 1 - alpha}, "both circuits collapsed, t -> oo"),
-}
+    fresh = SCALARS["q"]
+    for function, meaning in FUNCTION_DEFINITIONS.items():
+        yield Statement(f"definition of {function}", "equation", function(fresh), meaning(fresh), given.setting)

@@ -63,7 +63,8 @@ class Stream:
     def group(self) -> tuple[Token, ...]:
         """The inside of a group whose opening brace comes next."""
         start = self.take()
-        depth, inside = 1, []
+        depth = 1
+        inside: list[Token] = []
         while self.rest:
             token = self.rest.popleft()
             if token.kind == "open":
@@ -88,7 +89,8 @@ class Stream:
         if not self.next_is("["):
             return None
         start = self.take()
-        depth, inside = 0, []
+        depth = 0
+        inside: list[Token] = []
         while self.rest:
             token = self.rest.popleft()
             if token.is_mark("]") and not depth:

@@ -267,8 +267,8 @@ def vocabulary(notation: Notation, macros: Macros | None = None) -> Vocabulary:
             starts |= dict.fromkeys(_start_keys(key), symbol)
     starts = {key: symbol for key, symbol in starts.items() if key not in builder.scalars}
     bases = frozenset(key.base for table in (builder.scalars, builder.letters, starts) for key in table)
-    latex = {**notation.table, CONSTANT: "\\text{const}", DENOMINATOR: "D"}
-    return Vocabulary(builder.scalars, starts, builder.letters, builder.norms, latex, bases)
+    shown = {**notation.table, CONSTANT: "\\text{const}", DENOMINATOR: "D"}
+    return Vocabulary(builder.scalars, starts, builder.letters, builder.norms, shown, bases)
 
 
 def _start_keys(key: Key) -> Iterable[Key]:
