@@ -10,7 +10,7 @@ from theory.latex.document import Display
 from theory.latex.grammar import relation_at
 from theory.latex.items import Environment, Item, TextItem, is_command, is_mark, text_of
 from theory.latex.nodes import Branch, Cases, Node
-from theory.latex.rows import Group, Row, groups_of
+from theory.latex.rows import Group, Row, groups_of, without_stop
 from theory.latex.tokens import LatexError, Place
 from theory.latex.vocabulary import Vocabulary
 
@@ -84,9 +84,9 @@ def _pieces(items: Sequence[Item]) -> Iterator[tuple[Item, ...]]:
     """Items between commas, semicolons and connecting words outside of fences."""
     current: list[Item] = []
     depth = 0
-    trimmed = list(items)
-    while trimmed and (is_mark(trimmed[-1], ".", ",", ";", ":") or _is_remark(trimmed[-1])):
-        trimmed.pop()
+    trimmed = without_stop(tuple(items))
+    while trimmed and _is_remark(trimmed[-1]):
+        trimmed = without_stop(trimmed[:-1])
     for item in trimmed:
         if is_mark(item, "(", "[") or is_command(item, "left", "{", "lbrace"):
             depth += 1
@@ -111,7 +111,8 @@ def _is_remark(item: Item) -> bool:
 
 def _connects(item: TextItem) -> bool:
     words = item.words.strip(" ,.;:").lower()
-    return words in _CONNECTORS or _is_remark(item)
+    known = words in _CONNECTORS or (" " in words and all(word in _CONNECTORS for word in words.split()))
+    return known or _is_remark(item)
 
 
 def _sides(items: Sequence[Item]) -> tuple[list[list[Item]], list[str], list[Item]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from theory.latex.items import Group, Item, is_command, is_mark, text_of
+from theory.latex.items import Group, Item, is_command, is_mark, key_text, text_of
 from theory.latex.nodes import Node, Power, Product, Quotient, Sum, Transpose
 from theory.latex.tokens import LatexError, Place, Token
 from theory.latex.vocabulary import Vocabulary
@@ -28,7 +28,6 @@ RELATIONS = {
     **dict.fromkeys(("propto", "to", "in", "mapsto", "ll", "gg", "rightarrow", "longrightarrow", "lesssim"), "?"),
     **dict.fromkeys(("gtrsim", "implies", "iff", "Rightarrow", "Leftrightarrow", "cong", "notin", "subset"), "?"),
 }
-_TRANSPOSES = ("top", "intercal")
 
 
 def relation_at(items: Sequence[Item], at: int) -> tuple[str, int] | None:
@@ -235,7 +234,7 @@ class Reader:
             raise self.error("an exponent behind a fraction; put the fraction in parentheses", mark)
         items = self.exponent(mark)
         result: Node
-        if len(items) == 1 and self.is_transpose(items[0]):
+        if self.is_transpose(items):
             result = Transpose(node, mark.place)
         else:
             result = Power(node, self.inner(items, mark.place), mark.place)
@@ -245,12 +244,10 @@ class Reader:
             raise self.unexpected()
         return result
 
-    def is_transpose(self, item: Item) -> bool:
-        """Whether an exponent is a sign for the transpose."""
-        if is_command(item, *_TRANSPOSES):
-            return True
-        letter = isinstance(item, Token) and item.kind == "letter" and item.text == "T"
-        return letter and "T" not in self.words.bases
+    def is_transpose(self, items: Sequence[Item]) -> bool:
+        """Whether an exponent is a sign for the transpose: a T in any font, unless the table has a symbol T."""
+        text = key_text(items)
+        return text in ("\\top", "\\intercal") or (text == "T" and "T" not in self.words.bases)
 
     def exponent(self, mark: Item) -> tuple[Item, ...]:
         """The items of an exponent."""

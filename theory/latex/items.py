@@ -40,7 +40,7 @@ class TextItem:
 
 Item = Token | Group | Environment | TextItem
 
-_STARRED = ("hspace", "vspace", "tag", "operatorname")
+_DEEPEST = 60
 
 
 def is_command(item: Item | None, *names: str) -> bool:
@@ -63,7 +63,20 @@ def nest(tokens: Iterable[Token], end: Place) -> tuple[Item, ...]:
     >>> [type(i).__name__ for i in nest(tokenize(r"x\,{yz}\text{if } t"), Place("paper.tex", 1, 1))]
     ['Token', 'Group', 'TextItem', 'Token']
     """
-    return _items(Stream(tokens, end))
+    found = list(tokens)
+    _check_depth(found)
+    return _items(Stream(found, end))
+
+
+def _check_depth(tokens: list[Token]) -> None:
+    depth = 0
+    for token in tokens:
+        if token.kind == "open" or token.is_mark("(", "[") or token.is_command("left", "begin", "{", "lbrace"):
+            depth += 1
+        elif token.kind == "close" or token.is_mark(")", "]") or token.is_command("right", "end", "}", "rbrace"):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise LatexError(token.place, f"nested more than {_DEEPEST} deep")
 
 
 def _items(stream: Stream) -> tuple[Item, ...]:

@@ -17,7 +17,7 @@ from theory.latex.macros import expand
 from theory.latex.stream import Stream, stripped
 from theory.latex.tokens import LatexError, Place, Token, shown
 
-__all__ = ["Group", "Row", "groups_of"]
+__all__ = ["Group", "Row", "groups_of", "without_stop"]
 
 _BREAKS = ("\\", "newline", "cr", "tabularnewline")
 _ROWS = ("aligned", "split", "gathered", "multlined", "alignedat")
@@ -189,14 +189,22 @@ def _without_length(items: tuple[Item, ...]) -> tuple[Item, ...]:
 
 def _only_environment(items: tuple[Item, ...]) -> Environment | None:
     """The environment of rows that is all of a row, in braces of a system or not, but for a stop."""
-    while items and is_mark(items[-1], ",", ".", ";"):
-        items = items[:-1]
+    items = without_stop(items)
     if len(items) == 5 and is_command(items[0], "left") and is_command(items[3], "right"):
         items = items[2:3]
     if len(items) != 1 or not isinstance(items[0], Environment):
         return None
     found = items[0]
     return found if found.name in _SYSTEMS else None
+
+
+def without_stop(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    r"""Items without the punctuation at their end; the dot of a ``\right.`` is none."""
+    while items and is_mark(items[-1], ",", ".", ";", ":"):
+        if len(items) > 1 and is_command(items[-2], "right"):
+            break
+        items = items[:-1]
+    return items
 
 
 def _columns(row: Row, environment: str) -> Iterator[Row]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from sympy import Symbol
@@ -250,7 +251,17 @@ def vocabulary(notation: Notation, macros: Macros | None = None) -> Vocabulary:
     >>> print(vocabulary(Notation()).scalars[Key("\\mu", "QK")])
     mu_QK
     """
-    builder = _Builder(macros or {})
+    return _plain(notation) if not macros else _built(notation, macros)
+
+
+@lru_cache(maxsize=32)
+def _plain(notation: Notation) -> Vocabulary:
+    """The symbol table of a notation without macros."""
+    return _built(notation, {})
+
+
+def _built(notation: Notation, macros: Macros) -> Vocabulary:
+    builder = _Builder(macros)
     for symbol, latex in notation.table.items():
         builder.add(symbol, latex, required=True)
     for symbol, spellings in notation.aliases.items():
