@@ -190,8 +190,8 @@ def test_deep_nesting_is_refused_in_one_line() -> None:
             parse_latex(text)
 
 
-_TEXT = r"""\frac \sqrt \log \exp \alpha \mu \mu_{OV} \left( \right) ( ) [ ] { } ^ _ x y b M 2 1 0 . , + - / \cdot = & | \|
-\dot \mathrm \operatorname \text d t e \int \begin{cases} \end{cases} \\ ' ! \, \big \lVert \rVert W_0 \Phi U V^\top
+_TEXT = r"""\frac \sqrt \log \exp \alpha \mu \mu_{OV} \left( \right) ( ) [ ] { } ^ _ x y b M 2 1 0 . , + - / \cdot = & |
+\| \dot \mathrm \operatorname \text d t e \int \begin{cases} \end{cases} \\ ' ! \, \big \lVert \rVert W_0 \Phi U V^\top
 \frac{d}{dt} # $ ~ % α \partial \infty \max"""
 _PIECES = _TEXT.split()
 
