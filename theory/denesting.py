@@ -18,6 +18,7 @@ __all__ = ["square_roots"]
 
 _MOST_TERMS = 60  # of a polynomial that is tried
 _MOST_EFFORT = 200  # fields entered in one search: one more root doubles it at worst
+_MOST_ROOTS = 4  # of one element: absolute values make a ring with more than two
 _RADICALS = ("root", "abs")
 
 
@@ -93,7 +94,7 @@ class _Search:
         p = tower.make(tower.atoms[index].radicand, tower.constant(1))
         norm = tower.sub(tower.mul(u, u), tower.mul(tower.mul(v, v), p))
         half = tower.fraction(1, 2)
-        for d in islice(self.roots(norm, count), 1):
+        for d in islice(self.roots(norm, count), _MOST_ROOTS):
             for square in (tower.add(u, d), tower.sub(u, d)):
                 for e in self.roots(tower.mul(square, half), count):
                     if e.num:
