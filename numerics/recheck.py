@@ -25,7 +25,7 @@ from numerics.checks.gather import Evidence, symbolic_evidence
 from numerics.evidence import judge
 from theory.errors import GradlineError
 from theory.reader import read
-from theory.registry import Claim, Obligation, Outcome, Verdict, claims, decide
+from theory.registry import Claim, Obligation, Outcome, Verdict, claims, decide, reference_claims
 from theory.serialize import write
 from theory.words import Words
 
@@ -86,7 +86,7 @@ def recheck(document: Entry, progress: Progress | None = None) -> Recheck:
     >>> recheck(found).holds, recheck(found | {"seed": 7}).problems
     (True, ('the file was changed: its sha256 does not match its content',))
     """
-    known = {claim.id: claim for claim in claims()}
+    known = {claim.id: claim for claim in (*claims(), *reference_claims())}
     entries = document["claims"]
     results = []
     for done, entry in enumerate(entries):

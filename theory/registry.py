@@ -24,7 +24,7 @@ from theory.trace import Assumption, Trace
 from theory.word_instances import find_instance
 from theory.words import Rule, Words
 
-__all__ = ["Claim", "Obligation", "Outcome", "Verdict", "claims", "find", "prove", "published"]
+__all__ = ["Claim", "Obligation", "Outcome", "Verdict", "claims", "find", "prove", "published", "reference_claims"]
 
 Verdict = Literal["proved", "supported", "refuted", "undecided"]
 Stated = Mapping[str, Any]
@@ -236,12 +236,19 @@ def claims() -> tuple[Claim, ...]:
     return CLAIMS
 
 
+def reference_claims() -> tuple[Claim, ...]:
+    """The known theories of the literature, see `theory.reference`."""
+    from theory.reference import CLAIMS
+
+    return CLAIMS
+
+
 def find(claim_id: str) -> Claim:
-    """Return the claim with this id.
+    """Return the claim with this id, of the theory or of the literature.
 
     Raises: ``ValueError`` naming the nearest id.
     """
-    known = {c.id: c for c in claims()}
+    known = {c.id: c for c in (*claims(), *reference_claims())}
     if claim_id not in known:
         near = get_close_matches(claim_id, known, 1, 0.0)
         raise ValueError(

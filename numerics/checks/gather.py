@@ -162,7 +162,7 @@ Check = Callable[[Claim, np.random.Generator], Iterator[Finding]]
 _HOMES = {
     "instance": ("instance", "instance_algebra", "instance_solutions"),
     "autograd": ("autograd", "autograd_solutions"),
-    "trajectory": ("trajectory", "runs", "descent", "late"),
+    "trajectory": ("trajectory", "runs", "descent", "late", "trials"),
 }
 
 

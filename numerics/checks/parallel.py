@@ -16,7 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import TypeVar
 
-from theory.registry import Claim, claims, find
+from theory.registry import Claim, claims, find, reference_claims
 
 __all__ = ["shared"]
 
@@ -42,7 +42,7 @@ def shared(
     Parameters: ``work``, a function of a module, whose results can be pickled; ``chosen``, the claims; ``seed``;
     ``report``, called with the number done and the id at hand.
     """
-    known = {id(c) for c in claims()}
+    known = {id(c) for c in (*claims(), *reference_claims())}
     found: dict[int, Result] = {}
     here = deque(range(len(chosen)))
     away: deque[tuple[int, Future[Result]]] = deque()

@@ -26,6 +26,9 @@ def verify(
     claim: Annotated[
         list[str] | None, typer.Option("--claim", metavar="ID", help="Verify this claim only; may be repeated.")
     ] = None,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="The known theories of the literature in place of the paper's.")
+    ] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the claims and stop.")] = False,
     seed: Annotated[str, typer.Option("--seed", metavar="INT", help="Seed of the random cases.")] = "0",
     json: Annotated[
@@ -43,7 +46,7 @@ def verify(
 ) -> int:
     """Verify the claims of the theory. Exit code: 0 all well, 1 a claim is refuted, 3 something is undecided."""
     if recheck is not None:
-        if claim or list_ or mutants or json is not None or seed != "0":
+        if claim or reference or list_ or mutants or json is not None or seed != "0":
             raise ValueError("--recheck takes everything from its file; expected no other option with it")
         from numerics.commands.recheck import recheck_file
 
@@ -53,9 +56,11 @@ def verify(
     if list_ and (json is not None or claim or mutants):
         raise ValueError("--list lists all claims; expected no --claim, --mutants or --json with it")
     if list_:
-        _show_list()
+        _show_list(reference)
         return 0
-    chosen = _chosen(claim)
+    if claim and reference:
+        raise ValueError("--claim and --reference are both given; expected one of them")
+    chosen = _chosen(claim, reference)
     if mutants:
         from numerics.commands.mutants import run_mutants
 
@@ -78,10 +83,12 @@ def verify(
     return report.exit_code
 
 
-def _chosen(ids: Sequence[str] | None) -> tuple[Claim, ...]:
+def _chosen(ids: Sequence[str] | None, reference: bool) -> tuple[Claim, ...]:
     from theory import registry
 
-    return tuple(registry.find(name) for name in dict.fromkeys(ids)) if ids else registry.claims()
+    if ids:
+        return tuple(registry.find(name) for name in dict.fromkeys(ids))
+    return registry.reference_claims() if reference else registry.claims()
 
 
 def _table(*headers: str) -> Any:
@@ -91,11 +98,11 @@ def _table(*headers: str) -> Any:
     return Table(*headers, box=box.SIMPLE_HEAD, pad_edge=False)
 
 
-def _show_list() -> None:
+def _show_list(reference: bool) -> None:
     from theory import registry
 
     table = _table("claim", "states")
-    for found in registry.claims():
+    for found in registry.reference_claims() if reference else registry.claims():
         table.add_row(found.id, found.title)
     show(table)
 
