@@ -89,7 +89,7 @@ def find_instance(words: Words, rules: Sequence[Rule] = (), others: Sequence[Wor
 
 def _worlds(names: Sequence[str], size: int) -> Iterator[dict[str, Any]]:
     """Assignments of matrices, some of them made to satisfy the hypotheses in use: orthogonal multiples, projections,
-    zero row and column sums.
+    zero row and column sums, balanced layers ``W1, W2, ...``.
     """
     random = Random(f"{size}")
     for draw in range(_DRAWS):
@@ -101,6 +101,9 @@ def _worlds(names: Sequence[str], size: int) -> Iterator[dict[str, Any]]:
         turned = [_orthogonal(random, size) for _ in range(3)]
         if {"U", "V"} <= set(world):
             yield {**world, "V": turned[0] * world["U"]}
+        layers = sorted(name for name in world if name[0] == "W" and name[1:].isdecimal())
+        if layers:
+            yield {**world, **_balanced_layers(random, layers, size)}
         if "P" in world:
             projection = _projection(size, 1 + draw % size)
             sides = {name: turned[i] * projection for i, name in enumerate(("A", "B"))}
@@ -116,6 +119,13 @@ def _zero_sums(random: Random, size: int) -> tuple[Any, ...]:
     centered = size * eye(size) - ones(size, size)
     drawn = _small(random, size)
     return centered * drawn, drawn * centered, centered * drawn * centered
+
+
+def _balanced_layers(random: Random, names: Sequence[str], size: int) -> dict[str, Any]:
+    """Layers ``O_j D O_(j-1)^T``, for which ``W_(j+1)^T W_(j+1) = W_j W_j^T``."""
+    values = Matrix(size, size, lambda i, j: random.randint(1, 3) if i == j else 0)
+    turns = [_orthogonal(random, size) for _ in range(len(names) + 1)]
+    return {name: turns[j + 1] * values * turns[j].T for j, name in enumerate(names)}
 
 
 def _orthogonal(random: Random, size: int) -> Any:

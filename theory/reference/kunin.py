@@ -80,8 +80,8 @@ def claims() -> tuple[Claim, ...]:
         "rate": -(k + delta) / 2 * g - (k - delta) / 2 * beta * h / n2,
     }
     text = (
-        "delta = eta_w a^2 - eta_a |w|^2 is conserved and dbeta/dt = -[(k+delta)/2 I + (k-delta)/2 beta beta^T/|beta|^2]"
-        " (X^T X beta - X^T y), k = sqrt(delta^2 + 4 eta_a eta_w |beta|^2); shown with two inputs"
+        "delta = eta_w a^2 - eta_a |w|^2 is conserved, dbeta/dt = -[(k+delta)/2 I + (k-delta)/2 beta beta^T/|beta|^2] "
+        "(X^T X beta - X^T y), k = sqrt(delta^2 + 4 eta_a eta_w |beta|^2); shown with two inputs"
     )
     return (
         reference_claim(
