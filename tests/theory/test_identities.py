@@ -45,7 +45,9 @@ from sympy import (
 from theory.balls import enclose
 from theory.errors import GradlineError
 from theory.identities import Decision, UndecidedError, compare, is_zero, normal_form, prove_zero
+from theory.inputs import conditions as sign_conditions
 from theory.symbols import K, M, alpha, b, c_QK, eta_OV, gamma, m, mu_OV, mu_QK, n, t
+from theory.witnesses import points
 
 x, y = symbols("x y", real=True)
 p, q = symbols("p q", positive=True)
@@ -202,6 +204,7 @@ def test_places_with_other_symbols() -> None:
         (x, [x * y >= 0]),
         (x, [x**2 + y > 0, y < 1]),
         (x - y, [x + y > 4]),
+        (x, [sympy.Ne(x * y, 1), sympy.Ge(y, 2)]),
     ):
         decision = prove_zero(sign(argument) ** 2 - 1, given)
         assert decision.answer == "different"
@@ -265,15 +268,32 @@ def test_as_many_signs_as_are_examined() -> None:
     assert prove_zero(sympy.Add(*terms[:3], terms[3] + sign(Symbol("d", real=True)) ** 2 - 1)).answer == "different"
 
 
-@pytest.mark.parametrize("function", [sympy.Integer(1), sympy.Si(x), sympy.loggamma(p), sympy.sin(x) ** 2 + 1])
+def beside_the_first_points(given: list[Any]) -> Any:
+    """A polynomial that vanishes at the points that are tried first."""
+    first = points((x, y), sign_conditions(given), 3)
+    return sympy.prod(x - point[x] for point in first)
+
+
+@pytest.mark.parametrize("function", [Integer(1), sympy.Si(x), sympy.loggamma(p), sympy.sin(x) ** 2 + 1])
 def test_a_difference_beside_the_first_points_is_found(function: Any) -> None:
-    """Zero at 1/2, -1/2 and 1, the first points that are tried, and not zero; with and without a normal form."""
-    decision = prove_zero((x - Rational(1, 2)) * (x + Rational(1, 2)) * (x - 1) * function, [y > 0, x > -4])
+    given = [y > 0, x > -4]
+    polynomial = beside_the_first_points(given)
+    decision = prove_zero(polynomial * function, given)
     assert decision.answer == "different"
-    assert decision.witness[x] not in (Rational(1, 2), Rational(-1, 2), 1)
+    assert polynomial.xreplace(dict(decision.witness)) != 0
     assert decision.witness[x] > -4
     assert decision.witness[y] > 0
     assert decision.assumptions == ("y > 0", "x + 4 > 0")
+
+
+def test_without_a_normal_form_points_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise GradlineError("too hard")
+
+    monkeypatch.setattr("theory.identities.convert_checked", refuse)
+    assert prove_zero(beside_the_first_points([y > 0]), [y > 0]).answer == "different"
+    decision = prove_zero(sinh(x) ** 2 + 1 - cosh(x) ** 2)
+    assert (decision.answer, decision.reason) == ("undecided", "too hard")
 
 
 def test_a_function_without_an_enclosure_is_undecided() -> None:
