@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numerics.evidence import Report as Report
     from numerics.evidence import verify as verify
+    from numerics.fixed_attention import fixed_attention as fixed_attention
     from numerics.integrate import simulate as simulate
     from numerics.kernels import compile_kernel as compile_kernel
     from numerics.matrix_model import MatrixModel as MatrixModel
@@ -24,6 +25,7 @@ _HOME = {
     "Trajectory": "trajectory",
     "MatrixModel": "matrix_model",
     "stopping_state": "stopping",
+    "fixed_attention": "fixed_attention",
     "verify": "evidence",
     "Report": "evidence",
 }

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from numerics.ascent import INVERSE_ERROR
 from numerics.curve import Curve
 from numerics.quadrature import integrate
 from numerics.roots import increasing_root
@@ -25,10 +26,8 @@ __all__ = ["elapsed", "margin_at", "states_at"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 _EPS = float(np.finfo(np.float64).eps)
-#: Relative error of an inverse that is no closed form.
 #: Bound of half the relative curvature of the equation, where a step of 1e-6 is the last.
 _CURVATURE = 1e3
-_INVERSE = {"collapsed": 4 * _EPS, "balanced": 32 * _EPS, "imbalanced": 1e-13}
 
 
 def margin_at(loss: Any, classes: Any) -> Any:
@@ -78,23 +77,23 @@ def states_at(curve: Curve, margin: Array) -> tuple[Array, Array, Array]:
         v = side * np.exp(u)
         log_w, guess[0] = curve.log_odds_at(v, guess[0])
         value = curve.log_attention(log_w) + (u - size)
-        return value, value / (1 + _slopes(curve, v, curve.query.moved(curve.q_0, guess[0]), log_w)[2])
+        return value, value / (1 + _slopes(curve, v, curve.ascent.value(guess[0]), log_w)[2])
 
     u = increasing_root(excess, low, high, 0.5 * (low + high), floor=1.0, last_step=1e-6)
     v = np.where(turning, 0.0, side * np.exp(u))
     log_w, d = curve.log_odds_at(v, guess[0])
-    outside, moves, slope = _slopes(curve, v, curve.query.moved(curve.q_0, d), log_w)
+    outside, moves, slope = _slopes(curve, v, curve.ascent.value(d), log_w)
     # one more step of Newton's rule, with what is at hand
     step = np.where(turning, 0.0, curve.log_attention(log_w) + (u - size)) / (1 + slope)
     v = v * (1 - step)
-    d = curve.polished(v, d - moves * step)
-    q = curve.query.moved(curve.q_0, d)
+    d = curve.ascent.polished(curve.height(v), d - moves * step)
+    q = curve.ascent.value(d)
     return v, q, _state_error(curve, v, q, step, outside, moves, slope)
 
 
 def _state_error(curve: Curve, v: Array, q: Array, step: Array, outside: Array, moves: Array, slope: Array) -> Array:
     """What is left after the last step, a multiple of its square, and what the rounding of both equations does."""
-    height = np.abs(curve.height(v)) * _INVERSE[curve.query.kind]
+    height = np.abs(curve.height(v)) * INVERSE_ERROR[curve.query.kind]
     speed = curve.query.speed(q)
     query = height * speed * outside + 4 * _EPS * (np.abs(q) + np.abs(curve.q_0))
     relative = (curve.scale * outside * query + 4 * _EPS) / (1 + slope) + _CURVATURE * step**2

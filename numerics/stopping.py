@@ -11,28 +11,22 @@ Source: arXiv 2608.06776, stopping loss; section 7 of the theory; claims `stoppi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from numerics.conditions import as_flow, read_parameters, read_start
-from numerics.curve import Circuit, Curve
-from numerics.kernels import Kernel, compile_kernel
+from numerics.conditions import as_flow
+from numerics.curve import Curve
+from numerics.curve_inputs import Given, curve_of, read_given
 from numerics.sizes import finite_number
 from numerics.stop_solver import elapsed, margin_at, states_at
 from theory.flow import ReducedFlow
-from theory.line import COORDINATES
 from theory.model import AttentionModel
-from theory.orbits import Circuit as Name
 
 __all__ = ["StoppingState", "stopping_state"]
 
 Array = NDArray[np.float64]
-Given = Mapping[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,92 +46,6 @@ class StoppingState:
     error_estimate: Array
     t: Array | None = None
     t_error_estimate: Array | None = None
-
-
-@lru_cache(maxsize=64)
-def _constants(flow: ReducedFlow) -> tuple[dict[str, float], tuple[str, ...], Kernel]:
-    """What a curve needs: the numbers, the names of what depends on parameters, and the function that computes it."""
-    task = flow.task
-    wanted: dict[str, Any] = {
-        "classes": task.classes,
-        "block": task.block,
-        "weight": task.informative_slots / task.noise_slots,
-    }
-    wanted |= {"scale": task.score_scale, "pull": flow.definitions["kappa"] * task.score_scale}
-    for circuit in COORDINATES:
-        if flow.model.form(circuit) == "factorized":
-            wanted |= {f"sigma_{circuit}": flow.definitions[f"sigma_{circuit}"]}
-            wanted |= {f"imbalance_{circuit}": flow.model.imbalance(circuit)}
-    moving = {name: value for name, value in wanted.items() if value.free_symbols}
-    numbers = {name: float(value) for name, value in wanted.items() if name not in moving}
-    return numbers, tuple(moving), compile_kernel(list(moving.values()), args=list(flow.parameters))
-
-
-def _over(value: Any, shape: tuple[int, ...]) -> Any:
-    """A flat array over the curves; a number where all curves have the same."""
-    if np.ndim(value) == 0:
-        return float(value)
-    flat = np.broadcast_to(value, shape).ravel()
-    return float(flat[0]) if flat.size and (flat == flat[0]).all() else flat
-
-
-def curve_of(
-    flow: ReducedFlow, parameters: Mapping[str, Any], start: Mapping[str, Any], shape: tuple[int, ...]
-) -> Curve:
-    """The curves of a flow for checked parameters and starts that broadcast to a shape."""
-    numbers, names, kernel = _constants(flow)
-    found = dict(zip(names, kernel(*(parameters[s.name] for s in flow.parameters)), strict=True))
-    known = numbers | {name: _over(value, shape) for name, value in {**found, **start}.items()}
-
-    def circuit(name: Name) -> Circuit:
-        if flow.model.form(name) == "collapsed":
-            return Circuit("collapsed")
-        sigma = known[f"sigma_{name}"]
-        if flow.model.is_balanced(name):
-            return Circuit("balanced", sigma, sign=np.copysign(1.0, known[f"mu_{name}"]))
-        return Circuit("imbalanced", sigma, np.abs(known[f"imbalance_{name}"]) / (2 * sigma))
-
-    return Curve(
-        output=circuit("OV"),
-        query=circuit("QK"),
-        classes=known["classes"],
-        block=known["block"],
-        log_weight=np.log(known["weight"]),
-        scale=known["scale"],
-        pull=known["pull"],
-        rate=_over(parameters["eta_OV"], shape),
-        v_0=known["mu_OV"],
-        q_0=known["mu_QK"],
-    )
-
-
-def _read(flow: ReducedFlow, parameters: Given, start: Given | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Checked parameters and starts; arrays are checked entry by entry only where one of them is wrong."""
-    mappings = [parameters, {} if start is None else start]
-    if not all(isinstance(m, Mapping) for m in mappings):
-        return read_parameters(flow, parameters), read_start(flow, start)
-    first = [{k: np.ravel(v)[0] if np.ndim(v) else v for k, v in m.items()} for m in mappings]
-    known: list[dict[str, Any]] = [*_one(flow, first)]
-    for which, mapping in enumerate(mappings):
-        for key, value in mapping.items():
-            if np.ndim(value):
-                known[which][str(key)] = _entries(flow, first, which, key, np.asarray(value))
-    return known[0], known[1]
-
-
-def _one(flow: ReducedFlow, given: list[dict[Any, Any]]) -> tuple[dict[str, float], dict[str, float]]:
-    return read_parameters(flow, given[0]), read_start(flow, given[1])
-
-
-def _entries(flow: ReducedFlow, first: list[dict[Any, Any]], which: int, key: Any, array: Any) -> Array:
-    """An array of a parameter or a start, every entry checked as a number of its own; rates all at once."""
-    numbers = array.dtype.kind in "fiu" and bool(np.isfinite(array).all())
-    if not (numbers and str(key) in ("eta_OV", "eta_QK") and bool((array > 0).all())):
-        for entry in np.unique(array) if numbers else array.ravel():
-            trial = [dict(mapping) for mapping in first]
-            trial[which][key] = entry
-            _one(flow, trial)
-    return np.asarray(array, dtype=np.float64)
 
 
 def _losses(loss: ArrayLike) -> Array:
@@ -200,7 +108,7 @@ def stopping_state(
     [0.287, 0.591, 0.922]
     """
     flow = as_flow(flow)
-    known, begin = _read(flow, parameters, start)
+    known, begin = read_given(flow, parameters, start)
     losses = _losses(loss)
     try:
         own = np.broadcast_shapes(*(np.shape(value) for value in (*known.values(), *begin.values())))

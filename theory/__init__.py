@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from theory.model import AttentionModel as AttentionModel
     from theory.registry import Claim as Claim
     from theory.registry import claims as claims
+    from theory.solutions import fixed_attention as fixed_attention
     from theory.task import TokenTask as TokenTask
 
 _HOME = {
@@ -35,6 +36,7 @@ _HOME = {
     "derive": "flow",
     "FirstIntegral": "integrals",
     "first_integral": "integrals",
+    "fixed_attention": "solutions",
     "Claim": "registry",
     "claims": "registry",
     "compare": "identities",

@@ -48,7 +48,7 @@ from theory.symbols import mu_OV, mu_QK
 from theory.task import GENERIC_SCALE
 from theory.trace import Assumption, Step, Trace
 
-__all__ = ["FirstIntegral", "first_integral"]
+__all__ = ["FirstIntegral", "antiderivative", "first_integral"]
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _normalize(part: Any, state: Symbol) -> tuple[Any, Any]:
     return scale, (part / scale).expand()
 
 
-def _antiderivative(term: Any, state: Symbol, positive: int) -> Any:
+def antiderivative(term: Any, state: Symbol, positive: int) -> Any:
     """Antiderivative of one term, from the primitives of the theory; an unevaluated integral from 0 otherwise."""
     coefficient, rest = term.as_independent(state, as_Add=False)
     rate = Dummy("rate")
@@ -217,7 +217,7 @@ def _straighten(part: Any, state: Symbol, positive: int) -> tuple[Any, Any]:
     """Return the scale of a factor and the antiderivative of the scaled factor."""
     scale, scaled = _normalize(part, state)
     terms = scaled.as_ordered_terms()
-    return scale, sum((_antiderivative(term, state, positive) for term in terms), Integer(0))
+    return scale, sum((antiderivative(term, state, positive) for term in terms), Integer(0))
 
 
 def _with_scale(flow: ReducedFlow, signs: tuple[tuple[Symbol, int], ...]) -> FirstIntegral:

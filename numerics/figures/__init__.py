@@ -30,6 +30,7 @@ _HOME = {
 
 #: Name of a figure -> module that draws it and what it shows.
 FIGURES: dict[str, tuple[str, str]] = {
+    "fig4": ("numerics.figures.stopping_curves", "time courses and stopping curves of the two scalar equations"),
     "line": ("numerics.figures.straight_lines", "the full model on the straight lines of the first integral"),
 }
 

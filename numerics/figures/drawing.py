@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numerics.figures import FIGURES
-from numerics.figures.style import figure_bytes, mark_quick, styled
+from numerics.figures.style import figure_bytes, mark_quick, settle, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,6 +48,7 @@ class Drawing:
 
     def files(self, name: str, folder: Path) -> dict[Path, bytes]:
         """The content of ``NAME.pdf``, ``NAME.png`` and a CSV file for each table; the same bytes each time."""
+        settle(self.figure)
         paths = [folder / f"{name}.pdf", folder / f"{name}.png"]
         found = {path: figure_bytes(self.figure, path) for path in paths}
         for table, columns in self.tables.items():

@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CATEGORIES", "FORMATS", "MARKERS", "PAGE", "figure_bytes", "mark_quick", "ordered_colors", "styled"]
+__all__ = [
+    "CATEGORIES",
+    "FORMATS",
+    "MARKERS",
+    "PAGE",
+    "figure_bytes",
+    "mark_quick",
+    "ordered_colors",
+    "settle",
+    "styled",
+]
 
 #: File extension -> format.
 FORMATS = {".pdf": "pdf", ".png": "png"}
@@ -68,6 +78,15 @@ def ordered_colors(count: int) -> list[Any]:
 def mark_quick(figure: Figure) -> None:
     """Say in the picture that it shows a reduced version."""
     figure.suptitle("quick version: reduced, not for publication", fontsize=8, color="#B00020")
+
+
+def settle(figure: Figure) -> None:
+    """Lay a figure out once, for all formats, instead of once or twice for each."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        with styled():
+            engine.execute(figure)
+            figure.set_layout_engine(None)
 
 
 def figure_bytes(figure: Figure, path: Path) -> bytes:
