@@ -15,6 +15,9 @@ from scipy.special import expi
 
 __all__ = ["Circuit", "exponential_growth", "pick"]
 
+#: Above this the exponential integral overflows, or is about to.
+_LARGEST = 715.0
+
 
 def pick(value: Any, index: Any) -> Any:
     """The entries of what differs between curves."""
@@ -57,6 +60,7 @@ class Circuit:
             return mu + d
         if self.kind == "balanced":
             return mu * np.exp(self.sign * d)
+        d = np.clip(d, -2 * _LARGEST, 2 * _LARGEST)
         return mu + 2 * np.sinh(d / 2) * (np.hypot(self.width, mu) * np.cosh(d / 2) + mu * np.sinh(d / 2))
 
     def speed(self, mu: Any) -> Any:
@@ -92,4 +96,5 @@ def exponential_growth(p: Any) -> Any:
         # s_k = p (1/k + (s_(k+1)) ...) with the factorials taken out
         series = small / k * (1.0 / k + series)
     far = np.where(np.abs(p) > 1.0, p, 2.0)
-    return np.where(np.abs(p) > 1.0, expi(far) - np.log(np.abs(far)) - np.euler_gamma, series)
+    large = np.where(far < _LARGEST, expi(far) - np.log(np.abs(far)) - np.euler_gamma, np.inf)
+    return np.where(np.abs(p) > 1.0, large, series)

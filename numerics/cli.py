@@ -24,6 +24,8 @@ from numerics.commands.laws import EPILOG as LAWS_EPILOG
 from numerics.commands.laws import laws
 from numerics.commands.simulate import EPILOG as SIMULATE_EPILOG
 from numerics.commands.simulate import simulate
+from numerics.commands.stop import EPILOG as STOP_EPILOG
+from numerics.commands.stop import stop
 from numerics.commands.verify import verify
 from theory.errors import GradlineError
 
@@ -74,6 +76,7 @@ app = typer.Typer(
 app.command()(derive)
 app.command()(verify)
 app.command(epilog=SIMULATE_EPILOG)(simulate)
+app.command(epilog=STOP_EPILOG)(stop)
 app.command()(check)
 app.command()(figure)
 app.command(epilog=LAWS_EPILOG)(laws)

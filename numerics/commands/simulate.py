@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numerics.trajectory import Point, Trajectory
     from theory.flow import ReducedFlow
 
-__all__ = ["EPILOG", "simulate"]
+__all__ = ["EPILOG", "RateOptions", "simulate"]
 
 EPILOG = (
     "The published runs: gradline simulate -M 20 -b 50 -K 50 -N oo -m 5 -n 50 --ratio 0.01,0.1,1,10,100 "
@@ -33,8 +33,8 @@ _RUN, _OUT = "Run", "Output"
 
 
 @dataclass(frozen=True)
-class RunOptions:
-    """Rates, start and end of the runs, as typed."""
+class RateOptions:
+    """Rates and start of the runs, as typed."""
 
     eta_ov: Annotated[
         str | None, option("--eta-ov", panel=_RUN, metavar="RATE", text="Rate of output-value; 1 by default.")
@@ -50,6 +50,34 @@ class RunOptions:
     ] = None
     start_ov: Annotated[str | None, option("--start-ov", panel=_RUN, metavar="X", text="Start of mu_OV.")] = None
     start_qk: Annotated[str | None, option("--start-qk", panel=_RUN, metavar="X", text="Start of mu_QK.")] = None
+
+    def rates(self) -> tuple[float, list[float]]:
+        """The rate of output-value and those of query-key, one for each run."""
+        rate = positive("--eta-ov", "1" if self.eta_ov is None else self.eta_ov)
+        if self.eta_qk is not None and self.ratio:
+            raise ValueError("--eta-qk and --ratio are both given; expected one of them")
+        if self.eta_qk is not None:
+            return rate, [positive("--eta-qk", self.eta_qk)]
+        if not self.ratio:
+            raise ValueError("no value for eta_QK (learning rate of query-key): give --eta-qk or --ratio a number")
+        return rate, [rate * ratio for text in self.ratio for ratio in _ratios(text)]
+
+    def begin(self) -> dict[str, float]:
+        """The start by name, as far as given."""
+        given = [("mu_OV", real("--start-ov", self.start_ov))] if self.start_ov is not None else []
+        given += [("mu_QK", real("--start-qk", self.start_qk))] if self.start_qk is not None else []
+        begin: dict[str, float] = {}
+        for name, value in [*given, *(item for text in self.start or () for item in pairs("--start", text).items())]:
+            if name in begin:
+                raise ValueError(f"the start of {name} is given twice; expected it once")
+            begin[name] = value
+        return begin
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """End, time and tolerance of the runs, as typed."""
+
     until_loss: Annotated[str | None, option("--until-loss", panel=_RUN, metavar="LOSS", text="Stop at this loss.")] = (
         None
     )
@@ -70,40 +98,19 @@ class RunOptions:
         str | None, option("--rtol", panel=_RUN, metavar="TOL", text="Tolerance, 1e-11 to 1e-3; 1e-10 by default.")
     ] = None
 
-    def read(self) -> dict[str, Any]:
+    def read(self, rates: RateOptions) -> dict[str, Any]:
         """The arguments of `numerics.simulate`, parameters and start included."""
         if self.until_loss is None and self.until_time is None:
             raise ValueError("no end of the run: expected --until-loss, --until-time or both")
-        rate, rates = self._rates()
+        rate, query_rates = rates.rates()
         return {
-            "parameters": {"eta_OV": rate, "eta_QK": rates},
-            "start": self._start(),
+            "parameters": {"eta_OV": rate, "eta_QK": query_rates},
+            "start": rates.begin(),
             "until_loss": None if self.until_loss is None else positive("--until-loss", self.until_loss),
             "until_time": None if self.until_time is None else positive("--until-time", self.until_time),
             "time": choice("--time", "t" if self.time is None else self.time, _TIMES),
             "rtol": positive("--rtol", "1e-10" if self.rtol is None else self.rtol),
         }
-
-    def _rates(self) -> tuple[float, list[float]]:
-        """The rate of output-value and those of query-key, one for each run."""
-        rate = positive("--eta-ov", "1" if self.eta_ov is None else self.eta_ov)
-        if self.eta_qk is not None and self.ratio:
-            raise ValueError("--eta-qk and --ratio are both given; expected one of them")
-        if self.eta_qk is not None:
-            return rate, [positive("--eta-qk", self.eta_qk)]
-        if not self.ratio:
-            raise ValueError("no value for eta_QK (learning rate of query-key): give --eta-qk or --ratio a number")
-        return rate, [rate * ratio for text in self.ratio for ratio in _ratios(text)]
-
-    def _start(self) -> dict[str, float]:
-        given = [("mu_OV", real("--start-ov", self.start_ov))] if self.start_ov is not None else []
-        given += [("mu_QK", real("--start-qk", self.start_qk))] if self.start_qk is not None else []
-        begin: dict[str, float] = {}
-        for name, value in [*given, *(item for text in self.start or () for item in pairs("--start", text).items())]:
-            if name in begin:
-                raise ValueError(f"the start of {name} is given twice; expected it once")
-            begin[name] = value
-        return begin
 
 
 def _ratios(text: str) -> list[float]:
@@ -160,10 +167,10 @@ class _Output:
 
 
 @with_options
-def simulate(options: ModelOptions, run: RunOptions, output: OutputOptions) -> int:
+def simulate(options: ModelOptions, rates: RateOptions, run: RunOptions, output: OutputOptions) -> int:
     """Integrate the gradient flow on the line to a loss or for a time. Every size needs a value."""
     model = options.build(numbers=True)
-    arguments, files = run.read(), output.read()
+    arguments, files = run.read(rates), output.read()
     from theory.flow import derive
 
     flow = derive(model)
