@@ -14,6 +14,7 @@ from typing import Literal
 
 from theory.frozen import FrozenMap
 from theory.latex.document import Display, Paper, read_paper
+from theory.latex.edited import edited_files
 from theory.latex.equations import read_group
 from theory.latex.items import text_of
 from theory.latex.judging import Finding, judge
@@ -188,7 +189,8 @@ def check_paper(path: str | Path, claims: Sequence[Claim] | None = None, notatio
     counts: dict[str, int] = {}
     for equation in found:
         counts[equation.status] = counts.get(equation.status, 0) + 1
-    return Report(str(path), found, _names(paper), paper.remarks, counts=FrozenMap(counts))
+    edited = edited_files(paper.files)
+    return Report(str(path), found, _names(paper), paper.remarks, edited, FrozenMap(counts))
 
 
 def _names(paper: Paper) -> tuple[str, ...]:

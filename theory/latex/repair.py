@@ -110,13 +110,13 @@ def repair(
 
 def tables_of(statement: Statement, given: Sequence[Basic], sides: Sequence[Node]) -> list[Values]:
     """Values of all symbols at points where a statement holds."""
-    relations = conditions((*statement.given, *given))
     free = set(prepared(statement.value, statement).free_symbols) | {alpha, mu_OV, mu_QK, *_SWAPS, gamma}
     for side in sides:
         free |= {name.symbol for name in _names(side)}
     for meaning in statement.definitions.values():
         free |= set(getattr(meaning, "free_symbols", ()))
     free -= {statement.quantity, *statement.definitions}
+    relations = tuple(c for c in conditions((*statement.given, *given)) if c.expr.free_symbols <= free)
     found: list[Values] = []
     for point in points(sorted(free, key=str), relations, 8):
         values = values_at(point, statement)
