@@ -162,7 +162,8 @@ def rewrite(
 
 
 @lru_cache(maxsize=256)
-def _program(request: Request) -> Program:
+def lowered(request: Request) -> Program:
+    """The checked program of a request."""
     lower(request.expressions, request.arguments)  # refuses what no backend prints before it is evaluated
     known = [e for e, _ in request.known]
     everything, points = rewrite((*request.expressions, *known), request.arguments, REWRITES, request.assumptions)
@@ -182,7 +183,7 @@ def _program(request: Request) -> Program:
 
 @lru_cache(maxsize=256)
 def _compile(request: Request) -> Kernel:
-    return print_kernel(_program(request), request)
+    return print_kernel(lowered(request), request)
 
 
 def print_kernel(program: Program, request: Request) -> Kernel:

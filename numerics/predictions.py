@@ -256,7 +256,7 @@ def confront(flow: ReducedFlow, values: Values, seen: Observation, *, rtol: floa
     run = seen.run
     named = {s.name for s in flow.parameters}
     parameters = {**values, **{k: v for k, v in seen.rates.items() if k in named}}
-    predicted = simulate(flow, parameters, seen.start, until_time=float(run.t[-1]), times=run.t, rtol=rtol)
+    predicted = simulate(flow, parameters, seen.start, until_time=float(run.t[-1]), times=run.t, rtol=rtol, fast=False)
     if not isinstance(predicted, Trajectory):
         raise TypeError("values, rates or start hold arrays: expected one number for each name")
     gamma, widest = float(seen.model.task.score_scale), float(np.abs(run.W_OV).max())

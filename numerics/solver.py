@@ -22,7 +22,8 @@ from scipy.integrate import DOP853, LSODA, OdeSolution
 from scipy.optimize import brentq
 
 from numerics.charts import Chart
-from theory.errors import GradlineError
+from numerics.logtime import log_time, time_of
+from numerics.run_errors import IntegrationError, TimeLimitError
 
 __all__ = ["METHODS", "IntegrationError", "Numbers", "Problem", "Solution", "TimeLimitError", "solve"]
 
@@ -34,19 +35,6 @@ METHODS: dict[str, Any] = {"DOP853": DOP853, "LSODA": LSODA}
 
 _LARGEST = math.log(1e308)
 _LONGEST = 1.0  # a step covers at most a factor e of the time: interpolation stays as good as the steps
-
-
-class IntegrationError(GradlineError):
-    """The integration failed, or two integrations disagree; the message names the stage and a remedy."""
-
-
-class TimeLimitError(GradlineError, ValueError):
-    """The time limit came before the target loss; ``loss`` and ``t`` say where."""
-
-    def __init__(self, message: str, loss: float, t: float) -> None:
-        super().__init__(message)
-        self.loss = loss
-        self.t = t
 
 
 @dataclass(frozen=True)
@@ -111,29 +99,22 @@ class Solution:
 
     def t_of(self, u: Array) -> Array:
         """Time ``t`` of log time ``u``."""
-        return _time(u, self.unit)
+        return time_of(u, self.unit)
+
+    @property
+    def fields(self) -> Callable[[Any, Any], tuple[Any, Any, Any, Any]]:
+        """(mu_OV, mu_QK) -> (d mu_OV/dt, d mu_QK/dt, loss, attention), for numbers and arrays."""
+        return self.problem.fields
 
     def mu(self, t: Any) -> Array:
         """Coordinates at times ``t``; shape (2, *t.shape)."""
         t = np.asarray(t, dtype=np.float64)
-        u = np.minimum(_log_time(t, self.unit), self.u_end)
+        u = np.minimum(log_time(t, self.unit), self.u_end)
         y = np.asarray(self.curve(u.ravel())).reshape(2, *t.shape)
         found = self.problem.from_chart(y)
         end = np.reshape(self.mu_end, (2, *[1] * t.ndim))
         begin = np.reshape(self.problem.start, (2, *[1] * t.ndim))
         return np.where(t == 0, begin, np.where(t == self.t_end, end, found))
-
-
-def _time(u: Array, unit: float) -> Array:
-    with np.errstate(over="ignore"):
-        near = unit * np.expm1(u)
-    return np.where(u < 1, near, np.exp(u + math.log(unit)) - unit)
-
-
-def _log_time(t: Array, unit: float) -> Array:
-    with np.errstate(over="ignore", divide="ignore"):
-        ratio = t / unit
-        return np.where(np.isfinite(ratio), np.log1p(ratio), np.log(t) - math.log(unit))
 
 
 @dataclass(frozen=True)
@@ -217,7 +198,7 @@ def _cross(stepper: _Stepper, solver: Any, before: Array, target: float) -> tupl
 def _bound(stop_time: float | None, unit: float) -> float:
     if stop_time is None:
         return _LARGEST - math.log(unit)
-    return float(_log_time(np.asarray(stop_time), unit))
+    return float(log_time(np.asarray(stop_time), unit))
 
 
 def solve(
@@ -263,7 +244,7 @@ def solve(
     else:
         _check_reached(loss, time, now)
     mu_OV, mu_QK = (float(x) for x in problem.from_chart(state))
-    t_end = float(_time(np.asarray(ends[-1]), unit)) if loss is not None else float(time or 0.0)
+    t_end = float(time_of(np.asarray(ends[-1]), unit)) if loss is not None else float(time or 0.0)
     return Solution(problem, unit, OdeSolution(ends, pieces), t_end, (mu_OV, mu_QK), steps)
 
 

@@ -6,22 +6,36 @@ Source: reduced dynamics of arXiv 2608.06776.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
-from numerics.conditions import TimeName
+from numerics.conditions import TimeName, as_flow
 from numerics.sizes import finite_number
-from numerics.solver import Solution
-from theory.flow import ReducedFlow
 
-__all__ = ["Point", "Trajectory", "TrajectoryBatch"]
+if TYPE_CHECKING:
+    from numerics.fast.solution import FastSolution
+    from numerics.solver import Solution
+    from theory.flow import ReducedFlow
+    from theory.model import AttentionModel
+
+__all__ = ["Point", "Trajectory", "TrajectoryBatch", "output_grid"]
 
 Array = NDArray[np.float64]
+_POINTS = 257
+
+
+def output_grid(solution: Solution | FastSolution, time: TimeName) -> Array:
+    """Output times: evenly spaced in log time and, unless log time is asked for, in ``t`` as well."""
+    inner = solution.t_of(np.linspace(0.0, solution.u_end, _POINTS)[1:-1])
+    even = solution.t_end * np.linspace(0.0, 1.0, _POINTS)[1:-1]
+    chosen = inner if time == "log" else np.concatenate([inner, even])
+    chosen = np.unique(chosen[(chosen > 0) & (chosen < solution.t_end)])
+    return np.concatenate([[0.0], chosen, [solution.t_end]])
 
 
 @dataclass(frozen=True)
@@ -44,24 +58,64 @@ class Trajectory:
     grid; ``end``, the last state, also where a grid was asked for; ``parameters`` and ``start`` by name; ``time``,
     the name of the time variable; ``error_estimate``, largest deviation of a second integration, in the coordinates
     relative to ``1 + |mu|`` and in the end time relative to itself (for very short runs to the time scale of the
-    start); ``steps``, of the integrator; ``flow``; ``solution``, its steps. Called with times, the dense output:
-    coordinates of shape (2, *times.shape).
+    start); ``steps``, of the integrator; ``flow``; ``solution``, its steps; ``times``, the grid if one was asked for.
+    Called with times, the dense output: coordinates of shape (2, *times.shape).
     """
 
-    t: Array
-    tau: Array
-    mu_OV: Array
-    mu_QK: Array
-    loss: Array
-    attention: Array
     end: Point
     parameters: Mapping[str, float]
     start: Mapping[str, float]
     time: TimeName
     error_estimate: float
     steps: int
-    flow: ReducedFlow
-    solution: Solution
+    source: ReducedFlow | AttentionModel
+    solution: Solution | FastSolution
+    times: Array | None = None
+
+    @property
+    def flow(self) -> ReducedFlow:
+        """The reduced flow."""
+        return as_flow(self.source)
+
+    @cached_property
+    def t(self) -> Array:
+        """The output grid."""
+        return output_grid(self.solution, self.time) if self.times is None else self.times
+
+    @property
+    def tau(self) -> Array:
+        """The output grid in units of the slower circuit."""
+        return self.t * self.tau_unit
+
+    @cached_property
+    def _mu(self) -> Array:
+        return self.solution.mu(self.t)
+
+    @property
+    def mu_OV(self) -> Array:
+        """The output-value coordinate on the grid."""
+        return self._mu[0]
+
+    @property
+    def mu_QK(self) -> Array:
+        """The query-key coordinate on the grid."""
+        return self._mu[1]
+
+    @cached_property
+    def _seen(self) -> tuple[Array, Array]:
+        _, _, loss, attention = self.solution.fields(*self._mu)
+        shape = self.t.shape
+        return np.broadcast_to(np.asarray(loss), shape), np.broadcast_to(np.asarray(attention), shape)
+
+    @property
+    def loss(self) -> Array:
+        """The loss on the grid."""
+        return self._seen[0]
+
+    @property
+    def attention(self) -> Array:
+        """The attention on the grid."""
+        return self._seen[1]
 
     def __call__(self, t: ArrayLike) -> Array:
         """Coordinates ``(mu_OV, mu_QK)`` at times ``t`` between 0 and the end; shape (2, *t.shape)."""
@@ -74,7 +128,7 @@ class Trajectory:
         """The state at a time ``t`` between 0 and the end."""
         time = finite_number("t", t)
         mu_OV, mu_QK = (float(x) for x in self(time))
-        loss, attention = (float(x) for x in self.solution.problem.fields(mu_OV, mu_QK)[2:])
+        loss, attention = (float(x) for x in self.solution.fields(mu_OV, mu_QK)[2:])
         return Point(time, time * self.tau_unit, mu_OV, mu_QK, loss, attention)
 
     def at_loss(self, loss: float) -> Point:
@@ -87,6 +141,8 @@ class Trajectory:
             raise ValueError(
                 f"loss={loss}: expected a loss of this run, from {self.end.loss:.17g} to {first.loss:.17g}"
             )
+        from scipy.optimize import brentq
+
         solution = self.solution
 
         def gap(u: float) -> float:
@@ -108,12 +164,15 @@ class Trajectory:
 class TrajectoryBatch:
     """Trajectories for arrays of parameters or starts, in the shape these broadcast to.
 
-    ``runs``, trajectories in C order; ``shape``. Indexed by position in ``runs``, or by one index for each axis;
+    ``runs``, trajectories in C order; ``shape``; ``end``, the last states, and ``error_estimate``, of that shape.
+    Indexed by position in ``runs``, or by one index for each axis;
     iteration is over ``runs``.
     """
 
-    runs: tuple[Trajectory, ...]
+    runs: Sequence[Trajectory]
     shape: tuple[int, ...]
+    end: Point
+    error_estimate: Array
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -128,15 +187,6 @@ class TrajectoryBatch:
     def __getitem__(self, index: int | tuple[int, ...] | slice) -> Trajectory | tuple[Trajectory, ...]:
         if isinstance(index, tuple):
             return self.runs[int(np.arange(len(self.runs)).reshape(self.shape)[index])]
+        if isinstance(index, slice):
+            return tuple(self.runs[index])
         return self.runs[index]
-
-    @property
-    def end(self) -> Point:
-        """The last states, arrays of shape ``shape``."""
-        names = ("t", "tau", "mu_OV", "mu_QK", "loss", "attention")
-        return Point(*(np.array([getattr(run.end, n) for run in self.runs]).reshape(self.shape) for n in names))
-
-    @property
-    def error_estimate(self) -> Array:
-        """Error estimates, of shape ``shape``."""
-        return np.array([run.error_estimate for run in self.runs]).reshape(self.shape)

@@ -43,7 +43,7 @@ def _two(rng: np.random.Generator) -> list[Case]:
 def _late(case: Case) -> tuple[Array, Array, Array, Array]:
     """Times, coordinates and attention deficit of the reduced flow to 1e60, from the origin."""
     flow, known = general_flow(AttentionModel(case.task))
-    run = simulate(flow, known | case.rates, until_time=LAST, time="log", rtol=1e-9)
+    run = simulate(flow, known | case.rates, until_time=LAST, time="log", rtol=1e-9, fast=False)
     if not isinstance(run, Trajectory):
         raise TypeError("one run expected")
     keep = run.t > 0

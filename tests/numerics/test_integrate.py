@@ -20,7 +20,7 @@ import pytest
 import sympy
 from sympy import oo
 
-from numerics import integrate, solver
+from numerics import scipy_runs, solver
 from numerics.charts import Chart
 from numerics.integrate import AGREEMENT, IntegrationError, TimeLimitError, simulate
 from numerics.kernels import compile_kernel
@@ -324,7 +324,7 @@ def test_a_second_integration_that_differs_is_an_error(monkeypatch: pytest.Monke
         return solver.solve(problem, **options)
 
     size = 0.0
-    monkeypatch.setattr(integrate, "solve", broken)
+    monkeypatch.setattr(scipy_runs, "solve", broken)
     good = simulate(flow_of(), RATES, until_loss=1e-3)
     size = 1e-6
     with pytest.raises(IntegrationError, match="two runs with different tolerances differ"):
