@@ -11,3 +11,6 @@ settings.register_profile("quick", max_examples=20, deadline=None, print_blob=Tr
 settings.register_profile("ci", settings.get_profile("quick"), derandomize=True)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "quick"))
+
+# Compiling takes ten seconds for each kind of model; the tests of the compiled integrator ask for it.
+os.environ.setdefault("GRADLINE_FAST", "0")

@@ -47,7 +47,7 @@ class _Setup:
     settings: Array
     options: RunOptions
 
-    def integrate(self, at: Any, tolerance: float = _TOLERANCES[0]) -> Ends:
+    def integrate(self, at: Any, tolerance: float) -> Ends:
         """Integrate some of the runs."""
         settings = self.settings[at].copy()
         settings[:, 4:6] *= tolerance
@@ -116,7 +116,7 @@ def _coordinate(mu: Array, kind: str, width: Array) -> Array:
 
 def _integrated(setup: _Setup) -> tuple[Ends, NDArray[np.bool_], Array]:
     """Ends of all runs, which of them are done, and the tolerance with which each was."""
-    ends = setup.integrate(slice(None))
+    ends = setup.integrate(slice(None), _TOLERANCES[0])
     tolerance = np.full(len(setup.settings), _TOLERANCES[0])
     bound = setup.options.agreement
     done = (ends.status == setup.module.DONE) & (ends.error <= bound)
