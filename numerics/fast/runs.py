@@ -20,6 +20,7 @@ from numerics.fast.engine import Ends, integrate, load
 from numerics.fast.plan import Plan, chart_kinds, kind_of, known_parameters, model_values, plan_of
 from numerics.fast.solution import FastSolution
 from numerics.ir import UnsupportedError
+from numerics.run_errors import numbered
 from numerics.trajectory import Point, Trajectory, TrajectoryBatch
 from theory.flow import ReducedFlow, derive
 from theory.model import AttentionModel
@@ -232,7 +233,7 @@ def fast_batch(
         mu = [_value(v, kind, w) for v, kind, w in zip((ends.x, ends.y), setup.kinds, setup.widths, strict=True)]
     runs = _Runs(_maker(setup, ends, (mu[0], mu[1]), tolerance), count)
     for i in np.flatnonzero(~done):
-        run = _finished_elsewhere(setup, int(i))
+        run = _finished_elsewhere(setup, int(i), count)
         runs.made[int(i)] = run
         ends.t[i], ends.loss[i], ends.attention[i] = run.end.t, run.end.loss, run.end.attention
         ends.error[i], mu[0][i], mu[1][i] = run.error_estimate, run.end.mu_OV, run.end.mu_QK
@@ -252,10 +253,12 @@ def _value(y: Array, kind: str, width: Array) -> Array:
     return width * (np.exp(y) if kind == "balanced" else np.sinh(y))
 
 
-def _finished_elsewhere(setup: _Setup, i: int) -> Trajectory:
+def _finished_elsewhere(setup: _Setup, i: int, total: int) -> Trajectory:
     """A run on SciPy."""
     from numerics.scipy_runs import make_run, run_trajectory
 
     parameters = {name: float(v[i]) for name, v in setup.parameters.items()}
     start = {name: float(v[i]) for name, v in setup.start.items()}
-    return run_trajectory(make_run(as_flow(setup.source), parameters, start, setup.options), None)
+    run = make_run(as_flow(setup.source), parameters, start, setup.options)
+    with numbered(i, total, parameters):
+        return run_trajectory(run, None)
