@@ -68,10 +68,15 @@ class Measured:
     attention: Tensor
 
 
+def _multiply(left: Tensor, right: Tensor) -> Tensor:
+    """The product of stacked matrices; for a single stack without the detour that ``@`` takes."""
+    return torch.bmm(left, right) if left.ndim == 3 else left @ right
+
+
 def _product(parameters: Parameters, circuit: str) -> Tensor:
     if f"W_{circuit}" in parameters:
         return parameters[f"W_{circuit}"]
-    return parameters[f"U_{circuit}"] @ parameters[f"V_{circuit}"].mT
+    return _multiply(parameters[f"U_{circuit}"], parameters[f"V_{circuit}"].mT)
 
 
 def _factor_gradients(parameters: Parameters, circuit: str, gradient: Tensor) -> Parameters:
@@ -79,7 +84,7 @@ def _factor_gradients(parameters: Parameters, circuit: str, gradient: Tensor) ->
     if f"W_{circuit}" in parameters:
         return {f"W_{circuit}": gradient}
     U, V = parameters[f"U_{circuit}"], parameters[f"V_{circuit}"]
-    return {f"U_{circuit}": gradient @ V, f"V_{circuit}": gradient.mT @ U}
+    return {f"U_{circuit}": _multiply(gradient, V), f"V_{circuit}": _multiply(gradient.mT, U)}
 
 
 def _uniform(shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.float64]:
@@ -194,6 +199,11 @@ class TrainedAttention:
     scale: float | None = None
 
     @property
+    def _queries(self) -> slice:
+        """Rows of the query-key matrix that sequences look up: neighbors."""
+        return slice(self.data.last_tokens[0], self.data.last_tokens[-1] + 1)
+
+    @property
     def score_scale(self) -> float:
         """The factor of the scores."""
         return 1 / math.sqrt(self.data.vocabulary) if self.scale is None else self.scale
@@ -214,11 +224,10 @@ class TrainedAttention:
         return _batch(self.data, table[torch.from_numpy(counts).int()], labels)
 
     def _attention(self, parameters: Parameters, batch: Batch) -> Tensor:
-        queries = list(self.data.last_tokens)
         if "W_QK" in parameters:
-            scores = parameters["W_QK"][:, queries]
+            scores = parameters["W_QK"][:, self._queries]
         else:
-            scores = parameters["U_QK"][:, queries] @ parameters["V_QK"].mT
+            scores = torch.bmm(parameters["U_QK"][:, self._queries], parameters["V_QK"].mT)
         return torch.softmax(torch.baddbmm(batch.counts, batch.classes, scores, alpha=self.score_scale), -1)
 
     def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Tensor, Parameters]:
@@ -238,14 +247,13 @@ class TrainedAttention:
 
     def _query_key(self, parameters: Parameters, rows: Tensor) -> Parameters:
         """Gradients of the query-key circuit, whose matrix moves in the ``rows`` of query tokens only."""
-        queries = list(self.data.last_tokens)
         first = next(parameters[name] for name in ("W_QK", "U_QK") if name in parameters)
         whole = torch.zeros_like(first)
         if "W_QK" in parameters:
-            whole[:, queries] = rows
+            whole[:, self._queries] = rows
             return {"W_QK": whole}
-        whole[:, queries] = rows @ parameters["V_QK"]
-        return {"U_QK": whole, "V_QK": rows.mT @ parameters["U_QK"][:, queries]}
+        torch.bmm(rows, parameters["V_QK"], out=whole[:, self._queries])
+        return {"U_QK": whole, "V_QK": torch.bmm(rows.mT, parameters["U_QK"][:, self._queries])}
 
     def measure(self, parameters: Mapping[str, Tensor], batch: Batch) -> Measured:
         """Return losses, probabilities of the target and attention on tokens of a block, each (R, B)."""

@@ -121,6 +121,11 @@ def _adam(optimizer: Optimizer, memory: dict[str, Tensor], name: str, direction:
     return mean.div_(root.add_(optimizer.epsilon))
 
 
+def _plain(rate: Tensor) -> Any:
+    """A number where all runs have the same rate."""
+    return float(rate) if rate.ndim == 0 else rate
+
+
 def stepper(
     optimizer: Optimizer, rates: Mapping[str, Schedule]
 ) -> Callable[[int, Parameters, Parameters, Tensor | None], None]:
@@ -129,10 +134,10 @@ def stepper(
     ``active``, one number for each run, multiplies its rates: a run with 0 does not move.
     """
     memory: dict[str, Tensor] = {}
-    constant = {circuit: schedule(0) for circuit, schedule in rates.items() if schedule.end is None}
+    constant = {circuit: _plain(schedule(0)) for circuit, schedule in rates.items() if schedule.end is None}
 
     def step(number: int, parameters: Parameters, gradients: Parameters, active: Tensor | None = None) -> None:
-        now = {c: constant[c] if c in constant else schedule(number) for c, schedule in rates.items()}
+        now = {c: constant[c] if c in constant else _plain(schedule(number)) for c, schedule in rates.items()}
         for name, value in parameters.items():
             direction = gradients[name]
             if optimizer.weight_decay:
@@ -143,9 +148,9 @@ def stepper(
                 direction = _adam(optimizer, memory, name, direction, number)
             rate = now[circuit_of(name)]
             if active is not None:
-                rate = rate * active
-            if rate.ndim == 0:
-                value.sub_(direction, alpha=float(rate))
+                rate = active * rate
+            if isinstance(rate, float):
+                value.sub_(direction, alpha=rate)
             else:
                 value.sub_(direction * rate.to(value.dtype).view(*rate.shape, *[1] * (value.ndim - rate.ndim)))
 

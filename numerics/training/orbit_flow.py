@@ -14,7 +14,7 @@ Source: arXiv 2608.06776, Fig. 3; `theory.sequences`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -120,13 +120,13 @@ class SampledLoss:
             columns = np.hstack([columns, wanted + len(orbits)])
         return columns, groups
 
-    def _features(self, shift: float) -> Array:
+    @cached_property
+    def _features(self) -> Array:
         """Attention-weighted counts (size, columns that differ), with a column of ones for the bias."""
         columns, groups = self._compact
         occurring = self.data.probabilities()[0] > 0
         own, other = self._counts
-        alpha = self.alpha + shift
-        weighted = (alpha * own + (1 - alpha) * other)[:, occurring]
+        weighted = (self.alpha * own + (1 - self.alpha) * other)[:, occurring]
         found = np.zeros((self.size, columns.shape[1]))
         for token, group in enumerate(groups):
             found[:, group] += weighted[:, token]
@@ -134,28 +134,24 @@ class SampledLoss:
             found[:, -1] = 1.0
         return found
 
-    @cached_property
-    def _fixed(self) -> Array:
-        return self._features(0.0)
-
-    def _probabilities(self, values: Array, features: Array) -> tuple[Array, Array]:
+    def _probabilities(self, values: Array) -> tuple[Array, Array]:
         """Losses (size,) and probabilities (size, classes + 1), the last one of all other outputs together."""
-        logits = features @ values[self._compact[0]].T
+        logits = self._features @ values[self._compact[0]].T
         logits[:, -1] += np.log(self.data.vocabulary - self.data.classes)
         logits -= logits.max(axis=1, keepdims=True)
         found = np.exp(logits)
         total = found.sum(axis=1)
         return np.log(total) - logits[:, 0], found / total[:, None]
 
-    def losses(self, values: Array, shift: float = 0.0) -> Array:
-        """Return the loss (size,) of every sequence, with the attention moved by ``shift``."""
-        return self._probabilities(values, self._features(shift) if shift else self._fixed)[0]
+    def losses(self, values: Array) -> Array:
+        """Return the loss (size,) of every sequence."""
+        return self._probabilities(values)[0]
 
     def derivative(self, values: Array) -> Array:
         """Return ``dL/dv`` of every orbit value."""
-        slope = self._probabilities(values, self._fixed)[1]
+        slope = self._probabilities(values)[1]
         slope[:, 0] -= 1
-        entries = slope.T @ self._fixed / self.size
+        entries = slope.T @ self._features / self.size
         found: Array = np.bincount(self._compact[0].ravel(), entries.ravel(), len(self.orbits)).astype(np.float64)
         return found
 
@@ -295,6 +291,7 @@ def orbit_training_flow(
         raise GradlineError(f"orbit flow, integration: {found.message}; raise rtol, now {rtol}, or end earlier")
     values = np.array([observe(state) for state in found.y.T])
     own = np.array([loss.losses(v) for v in values])
-    moved = np.array([loss.losses(v, step).mean() for v in values])
+    beside = replace(loss, alpha=loss.alpha + step)
+    moved = np.array([beside.losses(v).mean() for v in values])
     mean = own.mean(1)
     return OrbitRun(at, mean, own.std(1) / np.sqrt(loss.size), (mean - moved) / step, values)
