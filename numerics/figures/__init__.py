@@ -31,6 +31,8 @@ _HOME = {
 #: Name of a figure -> module that draws it and what it shows.
 FIGURES: dict[str, tuple[str, str]] = {
     "fig4": ("numerics.figures.stopping_curves", "time courses and stopping curves of the two scalar equations"),
+    "fig2": ("numerics.figures.heatmaps", "attention against the probability of the next token, after training"),
+    "fig3": ("numerics.figures.fixed_attention", "training under fixed attention, and the flow of the orbit values"),
     "line": ("numerics.figures.straight_lines", "the full model on the straight lines of the first integral"),
 }
 

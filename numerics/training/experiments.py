@@ -42,8 +42,10 @@ def marked_epochs(epochs: int, number: int = 40) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class FixedCurves:
-    """Training under fixed attention, of one seed: ``loss`` (epochs, A), the mean over each epoch's batches;
-    difference ``quotient`` (marks, A) after the epochs ``marks``; ``final`` (A,), the loss on fresh sequences at the end.
+    """Training under fixed attention, of one seed.
+
+    ``loss`` (epochs, A), the mean over each epoch's batches; difference ``quotient`` (marks, A) after the epochs
+    ``marks``; ``final`` (A,), the loss on fresh sequences at the end.
     """
 
     loss: Array
@@ -134,8 +136,8 @@ def attention_heatmap(setting: Setting, seeds: Sequence[int], *, batch: int = 32
     """Train the attention model and sort fresh sequences by their attention on the block and by the probability of
     the target.
 
-    Parameters: ``setting``; ``seeds``, all in one batched run; ``batch`` sequences of a step; ``fresh``, batches of every
-    seed that are sorted.
+    Parameters: ``setting``; ``seeds``, all in one batched run; ``batch`` sequences of a step; ``fresh``, batches of
+    every seed that are sorted.
 
     Returns: `Heatmap`.
 
