@@ -295,6 +295,8 @@ def _power(value: Any, notation: Notation) -> str:
         index = "" if exponent.q == 2 else f"[{exponent.q}]"
         return rf"\sqrt{index}{{{expression_latex(base, notation)}}}"
     text = expression_latex(base, notation)
+    if isinstance(base, Symbol) and text.endswith("^2") and exponent.is_Integer:
+        return f"{text.removesuffix('^2')}^{_script(str(2 * exponent))}"
     simple = (isinstance(base, Symbol) and "^" not in text) or (base.is_Integer and base.is_nonnegative)
     above = f"{exponent.p}/{exponent.q}" if isinstance(exponent, Rational) else expression_latex(exponent, notation)
     above = str(exponent) if exponent.is_Integer else above

@@ -22,7 +22,7 @@ _GREEK = frozenset(
 _WRITTEN = {
     "ell": r"\ell",
     "epsilon": r"\varepsilon",
-    "mu_next": r"\mu^{+}",
+    "mu_next": r"\mu_{+}",
     "norm2_OV": r"\lVert E_{\mathrm{OV}}\rVert^2",
     "norm2_QK": r"\lVert E_{\mathrm{QK}}\rVert^2",
 }
