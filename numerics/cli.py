@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from numerics.commands.check import check
 from numerics.commands.derive import derive
 from numerics.commands.figure import figure
+from numerics.commands.latex import latex
 from numerics.commands.laws import EPILOG as LAWS_EPILOG
 from numerics.commands.laws import laws
 from numerics.commands.simulate import EPILOG as SIMULATE_EPILOG
@@ -79,6 +80,7 @@ app.command(epilog=SIMULATE_EPILOG)(simulate)
 app.command(epilog=STOP_EPILOG)(stop)
 app.command()(check)
 app.command()(figure)
+app.command()(latex)
 app.command(epilog=LAWS_EPILOG)(laws)
 
 

@@ -30,6 +30,10 @@ _SHORT: Mapping[str, str] = {
 }
 
 
+#: Room for the number of an equation, in units of the font size.
+_NUMBER = 2.2
+
+
 def _sides(equation: Equation, notation: Notation) -> tuple[str, str, tuple[Term, ...]]:
     """Left side, sign and summands of the right side; a formula without a left side stands alone."""
     sign = _SIGNS[equation.relation]
@@ -72,7 +76,8 @@ def condition(equation: Equation, notation: Notation) -> str:
 
 
 def display(equations: Iterable[Equation], notation: Notation, column: float = COLUMN) -> str:
-    """Several equations in one unnumbered display, aligned at their relations."""
+    """Several equations in one unnumbered display, aligned at their relations; there is room for no number."""
+    column += _NUMBER
     lines: list[tuple[str, str]] = []
     for equation in equations:
         if equation.id in notation.overrides:
@@ -87,6 +92,8 @@ def display(equations: Iterable[Equation], notation: Notation, column: float = C
             else:
                 found.append(("", rf"\quad({where})"))
         lines += found
+    if any(not before and not line.startswith("\\quad") for before, line in lines):
+        lines = [("", before + line) for before, line in lines]
     if len(lines) == 1:
         return f"\\begin{{equation*}}\n{''.join(lines[0])}\n\\end{{equation*}}"
     rows_ = "\\\\\n".join(f"{before}&{_unary(line) if not before else line}" for before, line in lines)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from theory.frozen import FrozenMap
 from theory.latex.claim_equations import Equation, equations, folded
 from theory.latex.displays import body
 from theory.latex.linebreak import COLUMN
@@ -22,7 +24,7 @@ from theory.latex.statements import statement
 from theory.latex.tables import integrals_table, settings_table, symbols_table, verdicts_table
 from theory.registry import Claim
 
-__all__ = ["Figure", "bodies", "claim_files", "manifest"]
+__all__ = ["Figure", "bodies", "claim_files", "manifest", "verdict_files"]
 
 _MADE = "% Made by gradline from the theory; change the notation, not this file."
 
@@ -70,23 +72,29 @@ def claim_files(claim: Claim, notation: Notation, column: float = COLUMN) -> dic
     return files
 
 
-def bodies(claims: Sequence[Claim], verdicts: Verdicts, notation: Notation, column: float = COLUMN) -> dict[str, str]:
-    """All files to ``\\input``: macros, statements, proofs, equations and tables, by file name."""
-    p = notation.prefix
-    files = {_file_name(p, "macros"): f"{_note()}\n{macros(claims, verdicts, notation)}\n"}
-    for claim in claims:
-        files |= claim_files(claim, notation, column)
+def bodies(claims: Sequence[Claim], notation: Notation, column: float = COLUMN) -> dict[str, str]:
+    """The files to ``\\input`` that hold no verdicts: statements, proofs, equations and tables, by file name."""
+    files = {name: text for claim in claims for name, text in claim_files(claim, notation, column).items()}
     tables = {
         "symbols": symbols_table(notation),
         "settings": settings_table(notation),
         "integrals": integrals_table(notation),
-        "verdicts": verdicts_table(claims, verdicts, notation),
     }
-    return files | {_file_name(p, "table", name): f"{_note()}\n{text}%\n" for name, text in tables.items()}
+    return files | {_file_name(notation.prefix, "table", n): f"{_note()}\n{text}%\n" for n, text in tables.items()}
 
 
-def manifest(files: Mapping[str, bytes], made: Iterable[tuple[str, str]] = ()) -> str:
-    """The list of files with their SHA-256, and what else was ``made`` known of them, as JSON.
+def verdict_files(claims: Sequence[Claim], verdicts: Verdicts, notation: Notation) -> dict[str, str]:
+    """The files that hold verdicts: the macros and the table of all claims."""
+    p = notation.prefix
+    table = verdicts_table(claims, verdicts, notation)
+    return {
+        _file_name(p, "macros"): f"{_note()}\n{macros(claims, verdicts, notation)}\n",
+        _file_name(p, "table", "verdicts"): f"{_note()}\n{table}%\n",
+    }
+
+
+def manifest(files: Mapping[str, bytes], more: Mapping[str, Any] = FrozenMap({})) -> str:
+    """The list of files with their SHA-256, and ``more`` that is known, as JSON.
 
     >>> print(manifest({"a.tex": b""})[:44])
     {
@@ -94,5 +102,5 @@ def manifest(files: Mapping[str, bytes], made: Iterable[tuple[str, str]] = ()) -
       "a.tex": "e3b0c44298fc1c149
     """
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    data = {"format": "gradline latex", "version": 1, "files": hashes, **dict(made)}
+    data = {"format": "gradline latex", "version": 1, "files": hashes, **more}
     return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=True) + "\n"

@@ -95,11 +95,16 @@ def rows(left: str, sign: str, terms: Sequence[Term], column: float = COLUMN) ->
     [('y', '=a-b')]
     >>> rows("y", "=", [Term("+", "a"), Term("-", "b")], column=4)
     [('y', '=a'), ('', '\\quad-b')]
+    >>> rows("y", "=", [Term("+", "a b c")], column=3)
+    [('', 'y'), ('', '\\quad=a b c')]
     """
     first = "-" if terms and terms[0].sign == "-" else ""
     line = sign + (" " if sign.startswith("\\") else "") + first + (terms[0].text if terms else "")
-    before, found = left, []
-    used = width(left) if terms else 0.0
+    before, found = left, list[tuple[str, str]]()
+    used = width(left)
+    if left and used + width(line) > column:
+        found.append(("", left))
+        before, line, used = "", rf"\quad{line}", 0.0
     for term in terms[1:]:
         longer = f"{line}{term.sign}{term.text}"
         if used + width(longer) > column:

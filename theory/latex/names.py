@@ -10,7 +10,7 @@ from sympy import Symbol
 from theory.frozen import FrozenMap
 from theory.symbols import SYMBOLS
 
-__all__ = ["MATRICES", "SCALARS", "default_latex", "name_key", "spellings"]
+__all__ = ["MATRICES", "SCALARS", "default_latex", "name_key", "spelled_out", "spellings"]
 
 _GREEK = frozenset(
     (
@@ -23,6 +23,9 @@ _WRITTEN = {
     "ell": r"\ell",
     "epsilon": r"\varepsilon",
     "mu_next": r"\mu_{+}",
+    **{f"W_OV_{kind}": rf"w_{{\mathrm{{{kind}}}}}" for kind in ("same", "other", "noise")},
+    "W_QK_informative": r"q_{\mathrm{info}}",
+    **{f"W_QK_{kind}": rf"q_{{\mathrm{{{kind}}}}}" for kind in ("same", "other", "noise")},
     "norm2_OV": r"\lVert E_{\mathrm{OV}}\rVert^2",
     "norm2_QK": r"\lVert E_{\mathrm{QK}}\rVert^2",
 }
@@ -94,12 +97,21 @@ def default_latex(name: str) -> str:
     Raises: ``ValueError`` for a name that is not made of letters and digits.
 
     >>> print(default_latex("mu_QK"), default_latex("mu_0"), default_latex("W_OV_same"), default_latex("speed"))
-    \mu_{\mathrm{QK}} \mu_0 W_{\mathrm{OV},\mathrm{same}} \mathrm{speed}
+    \mu_{\mathrm{QK}} \mu_0 w_{\mathrm{same}} \mathrm{speed}
     """
     if name in SYMBOLS:
         return SYMBOLS[name].latex
-    if name in _WRITTEN:
-        return _WRITTEN[name]
+    return _WRITTEN[name] if name in _WRITTEN else spelled_out(name)
+
+
+def spelled_out(name: str) -> str:
+    r"""The LaTeX of a name by its parts alone.
+
+    Raises: ``ValueError`` for a name that is not made of letters and digits.
+
+    >>> print(spelled_out("W_OV_same"))
+    W_{\mathrm{OV},\mathrm{same}}
+    """
     if not re.fullmatch(r"[A-Za-z]+[0-9]*(_[A-Za-z0-9]+)*", name):
         raise ValueError(f"symbol {name!r}: expected letters, digits, underscores; name it in Notation(names=...)")
     head, *rest = name.split("_")

@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 from sympy import Function, Symbol
 
 from theory.frozen import FrozenMap
-from theory.latex.names import MATRICES, SCALARS, default_latex, name_key, spellings
+from theory.latex.names import MATRICES, SCALARS, default_latex, name_key, spelled_out, spellings
 
 __all__ = ["Notation", "Rate", "load_notation"]
 
@@ -152,8 +152,9 @@ class Notation:
             for latex in given:
                 _put(found, latex, symbol)
         for symbol, latex in self.table.items():
-            for other in (*spellings(latex), default_latex(symbol.name), *spellings(default_latex(symbol.name))):
-                found.setdefault(name_key(other), symbol)
+            for name in (latex, default_latex(symbol.name), spelled_out(symbol.name)):
+                for other in (name, *spellings(name)):
+                    found.setdefault(name_key(other), symbol)
         return FrozenMap(found)
 
     @cached_property

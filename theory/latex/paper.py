@@ -16,7 +16,6 @@ from theory.registry import Claim
 __all__ = ["paper"]
 
 _PREAMBLE = r"""\documentclass[10pt,twocolumn]{article}
-\usepackage[T1]{fontenc}
 \usepackage[letterpaper,textwidth=6.75in,textheight=9in,columnsep=0.25in]{geometry}
 \usepackage{amsmath,amssymb,amsthm}
 \usepackage{booktabs,graphicx,microtype}

@@ -76,8 +76,8 @@ def proof(claim: Claim, notation: Notation, column: float = COLUMN) -> str:
     said = [fill(p, claim, notation, column) for p in words.split("\n\n") if p.strip()]
     steps = [step_text(group, notation, column) for group in _grouped(own)]
     used = [f"\\{notation.prefix}ref{{{o}}}" for o in references(claim) if f"[[ref:{o}]]" not in words]
-    start = f"We use {_listed(used)}.\n" if used and (steps or not said) else ""
-    return start + (_numbered([*steps, *said]) or "Put in the definitions and compare.")
+    found = _numbered([*steps, *said]) or "Put in the definitions and compare."
+    return f"We use {_listed(used)}.\n\n{found}" if used and (steps or not said) else found
 
 
 def _listed(items: list[str]) -> str:

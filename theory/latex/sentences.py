@@ -95,12 +95,22 @@ def paragraph(template: str, place: Place, notation: Notation) -> str:
             out = f"{out.rstrip()}\n{head}{mark}\n{end}\n" + typeset(text[len(mark) :].lstrip(), notation)
         else:
             out += shown + typeset(text, notation)
-    return "\n".join(_wrapped(line) for line in out.strip().splitlines())
+    return _wrap_text(out.strip())
+
+
+def _wrap_text(text: str) -> str:
+    """Long lines of text broken, those of displays left as they are."""
+    lines, inside = [], False
+    for line in text.splitlines():
+        inside = inside or line.startswith("\\begin")
+        lines.append(line if inside else _wrapped(line))
+        inside = inside and not line.startswith("\\end{equation*}") and not line.startswith("\\end{align*}")
+    return "\n".join(lines)
 
 
 def _wrapped(line: str, length: int = 100) -> str:
     """A line broken at blanks outside formulas."""
-    if len(line) <= length or ("$" not in line and line.startswith("\\")):
+    if len(line) <= length:
         return line
     lines = [""]
     for word in re.findall(r"(?:\$[^$]*\$|\S)+", line):

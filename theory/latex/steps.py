@@ -10,12 +10,13 @@ from typing import Any
 
 from theory.latex.claim_equations import Equation
 from theory.latex.displays import SETTING_WORDS, display
-from theory.latex.folding import primitive
+from theory.latex.folding import fold, primitive
 from theory.latex.linebreak import COLUMN
 from theory.latex.names import SCALARS
 from theory.latex.notation import Notation, Rate
 from theory.latex.printer import MatrixForm, to_latex
 from theory.latex.sentences import formula, paragraph, typeset
+from theory.paper.settings import SETTINGS
 from theory.symbols import alpha, mu_OV, mu_QK, t
 from theory.trace import Step
 from theory.words import Words, matrix
@@ -79,7 +80,9 @@ def _equations(step: Step) -> list[Equation]:
         return [_equal(matrix(f"G_{circuit}"), Words.of({((f"E_{circuit}", False),): step.output}))]
     if step.rule == "separation":
         constant, x, y = step.output
-        return [_equal(_LEFT[step.name], primitive(constant * x * y))]
+        value = primitive(constant * x * y)
+        named = fold({SETTINGS[0].label: value})
+        return [_equal(_LEFT[step.name], value if named is None else named.value)]
     return [_equal(_LEFT.get(step.name), step.output)]
 
 

@@ -18,7 +18,8 @@ from theory.symbols import SYMBOLS
 __all__ = ["integrals_table", "settings_table", "symbols_table", "verdicts_table"]
 
 
-_APART = "[1.2ex]"
+#: Room above and below rows of displayed fractions.
+_STRUT, _APART = r"\rule{0pt}{3.6ex}", "[1.8ex]"
 
 
 def tabular(columns: str, head: Sequence[str], rows: Iterable[Sequence[str]], apart: str = "") -> str:
@@ -28,8 +29,7 @@ def tabular(columns: str, head: Sequence[str], rows: Iterable[Sequence[str]], ap
     a & b \\
     """
     lines = [rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule", " & ".join(head) + r" \\", r"\midrule"]
-    found = [" & ".join(row) + r" \\" for row in rows]
-    lines += [*(row + apart for row in found[:-1]), *found[-1:]]
+    lines += [(_STRUT if apart else "") + " & ".join(row) + rf" \\{apart}" for row in rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
