@@ -13,7 +13,6 @@ import numpy as np
 from sympy import oo
 
 from numerics.figures.style import MARKERS, figure_bytes, ordered_colors, styled
-from numerics.stopping import stopping_state
 from theory.flow import derive
 from theory.latex.documents import Figure
 from theory.model import AttentionModel
@@ -32,6 +31,8 @@ _MODELS = (("CACO", "collapsed", 0.0), ("CAFO", "factorized", 0.05))
 def attention_figure() -> Figure:
     """Attention on the informative slots against the loss, for five ratios, with collapsed and factorized output."""
     from matplotlib import figure as figures
+
+    from numerics.stopping import stopping_state
 
     with styled():
         figure = figures.Figure(figsize=(_WIDTH, 2.3), layout="constrained")

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 from typing import Any
 
+from theory.errors import GradlineError
 from theory.registry import Claim, Outcome, decide, find
 from theory.serialize import write
 
-__all__ = ["Verdicts", "exact_verdicts", "recorded_verdicts", "start_verdicts"]
+__all__ = ["Verdicts", "exact_verdicts", "recorded_verdicts", "second_process", "verdicts_by_id"]
 
 #: By claim id: the verdict and how it was reached.
 Verdicts = Mapping[str, tuple[str, str]]
@@ -68,18 +69,15 @@ def _obligations(count: int) -> str:
     return f"{count} obligation{'s' * (count != 1)}"
 
 
-def _exact_by_id(ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+def verdicts_by_id(ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """`exact_verdicts` of claims of the theory, for another process: claims hold functions and do not travel."""
     return exact_verdicts([find(identity) for identity in ids])
 
 
-def start_verdicts(claims: Sequence[Claim]) -> tuple[Future[dict[str, tuple[str, str]]], ProcessPoolExecutor]:
-    """Decide the claims of the theory in a second process, while this one does other work.
-
-    Returns: the future verdicts, and the pool to shut down.
-    """
+def second_process() -> ProcessPoolExecutor:
+    """A process beside this one, with what was derived so far where the system can fork."""
     method = "fork" if "fork" in get_all_start_methods() else "spawn"
-    pool = ProcessPoolExecutor(1, get_context(method))
-    return pool.submit(_exact_by_id, [c.id for c in claims]), pool
+    return ProcessPoolExecutor(1, get_context(method))
 
 
 def recorded_verdicts(path: str | Path, claims: Sequence[Claim]) -> dict[str, tuple[str, str]]:
@@ -89,7 +87,10 @@ def recorded_verdicts(path: str | Path, claims: Sequence[Claim]) -> dict[str, tu
     """
     from numerics.certificate_reader import load
 
-    entries = {entry["id"]: entry for entry in load(path)["claims"]}
+    try:
+        entries = {entry["id"]: entry for entry in load(path)["claims"]}
+    except (ValueError, GradlineError) as error:
+        raise ValueError(f"--evidence={path}: {error}") from None
     found = {}
     for claim in claims:
         entry = entries.get(claim.id)

@@ -61,22 +61,23 @@ def latex(
 def _files(
     known: Sequence[Claim], chosen: Notation, evidence: str | None, width: float
 ) -> tuple[dict[str, bytes], Mapping[str, tuple[str, str]]]:
-    """Every file, with the verdicts; they are decided in a second process while the documents are written."""
-    from numerics.latex_verdicts import recorded_verdicts, start_verdicts
+    """Every file, with the verdicts; a second process decides them and draws."""
+    from numerics.latex_figures import attention_figure
+    from numerics.latex_verdicts import recorded_verdicts, second_process, verdicts_by_id
     from theory.latex.documents import bodies
 
     if evidence is not None:
         verdicts: Mapping[str, tuple[str, str]] = recorded_verdicts(evidence, known)
-        return _complete(known, chosen, verdicts, bodies(known, chosen, width), _figures()), verdicts
+        return _complete(known, chosen, verdicts, bodies(known, chosen, width), [attention_figure()]), verdicts
     _derive_all()
-    future, pool = start_verdicts(known)
+    pool = second_process()
     try:
+        deciding, drawing = pool.submit(verdicts_by_id, [c.id for c in known]), pool.submit(attention_figure)
         texts = bodies(known, chosen, width)
-        figures = _figures()
-        verdicts = future.result()
+        verdicts, figure = deciding.result(), drawing.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-    return _complete(known, chosen, verdicts, texts, figures), verdicts
+    return _complete(known, chosen, verdicts, texts, [figure]), verdicts
 
 
 def _derive_all() -> None:
@@ -85,12 +86,6 @@ def _derive_all() -> None:
 
     for setting in SETTINGS:
         setting_flow(setting)
-
-
-def _figures() -> list[Figure]:
-    from numerics.latex_figures import attention_figure
-
-    return [attention_figure()]
 
 
 def _complete(

@@ -59,7 +59,8 @@ def macros(claims: Iterable[Claim], verdicts: Verdicts, notation: Notation) -> s
         rf"\providecommand{{\{p}ref}}[1]{{\ifcsname r@{p}:#1\endcsname",
         rf"  \ifcsname cref\endcsname\cref{{{p}:#1}}\else Theorem~\ref{{{p}:#1}}\fi",
         rf"  \else ``\{p}title{{#1}}''\fi}}",
-        rf"\providecommand{{\{p}check}}[1]{{\par\noindent{{\normalfont\small[\{p}verdict{{#1}}: \{p}how{{#1}}]}}}}",
+        rf"\providecommand{{\{p}check}}[1]{{\par{{\noindent\normalfont\small\raggedright",
+        rf"  [\{p}verdict{{#1}}: \{p}how{{#1}}]\par}}}}",
     ]
     for claim in claims:
         verdict, how = verdicts[claim.id]
