@@ -68,14 +68,13 @@ def _theorem(claim: Claim, p: str) -> str:
     )
 
 
-def _table(p: str, name: str, caption: str, wide: bool = False) -> str:
-    star = "*" if wide else ""
+def _table(p: str, name: str, caption: str, size: str = r"\small") -> str:
     return "\n".join(
         [
-            rf"\begin{{table{star}}}[tp]",
-            rf"\centering\small\caption{{{caption}}}\label{{{p}-table:{name}}}\smallskip",
+            r"\begin{table*}[tp]",
+            rf"\centering{size}\caption{{{caption}}}\label{{{p}-table:{name}}}\smallskip",
             rf"\input{{{p}-table-{name}}}",
-            rf"\end{{table{star}}}",
+            r"\end{table*}",
             "",
         ]
     )
@@ -122,15 +121,15 @@ def paper(claims: Sequence[Claim], figures: Sequence[Figure], notation: Notation
         rf"Table~\ref{{{p}-table:integrals}} the first integrals and Table~\ref{{{p}-table:verdicts}} the verdicts.",
         *(rf"See Figure~\ref{{{p}-figure:{f.name}}}." for f in figures),
         "",
-        _table(p, "symbols", "Symbols", wide=True),
-        _table(p, "settings", "Norms and singular values by setting", wide=True),
-        _table(p, "integrals", "First integrals $y - s x$ for positive coordinates", wide=True),
+        _table(p, "symbols", "Symbols"),
+        _table(p, "settings", "Norms and singular values by setting"),
+        _table(p, "integrals", "First integrals $y - s x$ for positive coordinates"),
         *(_figure(p, f) for f in figures),
     ]
     for heading, found in _sections(claims):
         parts += [rf"\section{{{heading}}}", *(_theorem(claim, p) for claim in found)]
     parts += [
-        _table(p, "verdicts", "Every claim with its verdict and how it was reached", wide=True),
+        _table(p, "verdicts", "Every claim with its verdict and how it was reached", r"\footnotesize"),
         r"\end{document}",
         "",
     ]
