@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numerics.integrate import simulate as simulate
     from numerics.kernels import compile_kernel as compile_kernel
     from numerics.matrix_model import MatrixModel as MatrixModel
+    from numerics.models import reduce_model as reduce_model
     from numerics.stopping import stopping_state as stopping_state
     from numerics.trajectory import Trajectory as Trajectory
 
@@ -24,6 +25,7 @@ _HOME = {
     "simulate": "integrate",
     "Trajectory": "trajectory",
     "MatrixModel": "matrix_model",
+    "reduce_model": "models",
     "stopping_state": "stopping",
     "fixed_attention": "fixed_attention",
     "verify": "evidence",

@@ -24,7 +24,10 @@ from theory.models.blocks import Block, Generator, SignedPermutation, as_permuta
 from theory.models.flow import GradientFlow
 from theory.trace import Assumption, Step
 
-__all__ = ["EntryOrbit", "Model", "SymmetryError", "entry_orbits", "reduce_model"]
+__all__ = ["EntryOrbit", "Model", "SymmetryError", "entry_orbits", "orbit_rates", "reduce_model"]
+
+#: Operations in a loss that the exact engine takes: a test of one generator at this size takes about a minute.
+MOST_OPERATIONS = 5000
 
 
 class SymmetryError(ValueError):
@@ -125,7 +128,11 @@ def _check_invariance(model: Model, move: SignedPermutation, label: str) -> None
         raise GradlineError(f"{label}: invariance of the loss is undecided; give assumptions or a simpler form")
 
 
-def _rates(model: Model, orbits: Sequence[EntryOrbit]) -> list[Expr]:
+def orbit_rates(model: Model, orbits: Sequence[EntryOrbit]) -> list[Expr]:
+    """Return the learning rate of each orbit.
+
+    Raises: ``ValueError`` where an orbit has more than one.
+    """
     rate = [exact(block.rate) for block in model.blocks for _ in block.symbols]
     found = []
     for orbit in orbits:
@@ -148,7 +155,8 @@ def reduce_model(model: Model) -> GradientFlow:
     Returns: a `GradientFlow` whose states are the first entries of the orbits, with metric ``|O|/eta``.
 
     Raises: `SymmetryError` for a symmetry that the loss does not have; ``TypeError`` for a torch loss;
-    ``ValueError`` for unequal rates on an orbit; `GradlineError` where invariance is undecided.
+    ``ValueError`` for unequal rates on an orbit; `GradlineError` where invariance is undecided, or where the loss is
+    too large for the exact engine.
 
     Source: sections 3 and 13 of the theory, reduction by symmetry.
 
@@ -162,6 +170,12 @@ def reduce_model(model: Model) -> GradientFlow:
         raise TypeError(f"model={model!r}: expected a theory.models.Model")
     if not isinstance(model.loss, Basic):
         raise TypeError("loss: a function of tensors; expected a SymPy expression here, use numerics.reduce_model")
+    operations = int(model.loss.count_ops())
+    if model.symmetry and operations > MOST_OPERATIONS:
+        raise GradlineError(
+            f"{model.name}: its loss has {operations} operations, the exact engine can do {MOST_OPERATIONS}; take "
+            "smaller sizes, or a torch loss with numerics.reduce_model"
+        )
     symbols = model.symbols
     moves = [as_permutation(model.blocks, g, f"symmetry {k}") for k, g in enumerate(model.symmetry)]
     for k, move in enumerate(moves):
@@ -172,7 +186,7 @@ def reduce_model(model: Model) -> GradientFlow:
         leader = Integer(0) if orbit.vanishes else symbols[orbit.positions[0]]
         values |= {symbols[i]: sign * leader for i, sign in zip(orbit.positions, orbit.signs, strict=True)}
     loss = model.loss.xreplace(values)
-    moving = [(o, eta) for o, eta in zip(orbits, _rates(model, orbits), strict=True) if not o.vanishes]
+    moving = [(o, eta) for o, eta in zip(orbits, orbit_rates(model, orbits), strict=True) if not o.vanishes]
     states = [symbols[o.positions[0]] for o, _ in moving]
     velocity, metric, members, sizes = {}, {}, {}, {}
     for state, (orbit, eta) in zip(states, moving, strict=True):

@@ -8,10 +8,11 @@ import pytest
 from sympy import Add, Matrix, Rational, Symbol, exp, log, symbols
 
 from theory import TokenTask
+from theory.errors import GradlineError
 from theory.identities import compare
 from theory.models import Block, GradientFlow, Model, SymmetryError, reduce_model
 from theory.models.blocks import as_permutation
-from theory.models.reduction import entry_orbits
+from theory.models.reduction import MOST_OPERATIONS, entry_orbits
 from theory.orbits import orbits
 from theory.symbols import eta_OV, eta_QK
 
@@ -115,6 +116,14 @@ def test_bad_blocks_and_losses() -> None:
         reduce_model(Model([Block("W", (2,))], lambda W: W.sum()))
     with pytest.raises(ValueError, match="expected at least one state"):
         GradientFlow({})
+
+
+def test_a_loss_too_large_for_the_exact_engine() -> None:
+    w = Block("w", (40,))
+    loss = Add(*((a - 2 * b) ** 2 for a in w.symbols for b in w.symbols))
+    assert loss.count_ops() > MOST_OPERATIONS
+    with pytest.raises(GradlineError, match=rf"the exact engine can do {MOST_OPERATIONS}; .* numerics.reduce_model"):
+        reduce_model(Model([w], loss, symmetry=[{"w": ([1, 0, *range(2, 40)],)}]))
 
 
 def test_orbits_of_generators_together() -> None:
