@@ -1,4 +1,4 @@
-"""The reduced flow of a torch model: states, metric and orbits as in `theory.models.GradientFlow`, values by autograd."""
+"""The reduced flow of a torch model: states, metric and orbits of `theory.models.GradientFlow`, values by autograd."""
 
 from __future__ import annotations
 

@@ -121,8 +121,8 @@ def test_a_symmetry_that_does_not_hold_is_refused_with_a_simple_point() -> None:
     assert "the other entries 0" in str(found.value)
 
 
-def _model(loss: Any, symmetry: Any = (), blocks: Any = (Block("W", (2, 3)), Block("v", 3))) -> Model:
-    return Model(blocks, loss, symmetry)
+def _model(loss: Any, symmetry: Any = ()) -> Model:
+    return Model((Block("W", (2, 3)), Block("v", 3)), loss, symmetry)
 
 
 @pytest.mark.parametrize(
