@@ -140,11 +140,19 @@ def _details(equation: Checked) -> Iterator[str]:
 def _coverage(report: Report) -> str:
     counts = Counter[str](e.status for e in report.equations)
     said = ", ".join(f"{counts[s]} {_SAID.get(s, s)}" for s in _STYLES if counts[s]) or "none"
-    covered = {c for e in report.equations if e.status in ("match", "enclosed") for c in e.claims}
+    covered = {c for e in report.equations if _states_claim(e) for c in e.claims}
     files = len(report.files)
     return (
         f"{len(report.equations)} equations in {files} file{'s' * (files != 1)}: {said}; {len(covered)} claims matched"
     )
+
+
+def _states_claim(equation: Checked) -> bool:
+    """Whether an equation matches what a claim states, not just a definition."""
+    found = equation.finding
+    if found is None or equation.status not in ("match", "enclosed"):
+        return False
+    return not all(name.startswith("definition of") for name in found.statement.split(", "))
 
 
 def _data(report: Report) -> dict[str, Any]:

@@ -8,21 +8,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from theory.latex.calls import Calls
 from theory.latex.commands import ACCENTS
-from theory.latex.items import Environment, Group, Item, TextItem, is_command, is_mark, key_text, text_of
-from theory.latex.nodes import Call, Constant, Derivative, Letter, Name, Node, Norm, Number, Power, Quotient
-from theory.latex.tokens import LatexError, Place, Token
+from theory.latex.fences import Fences
+from theory.latex.items import (
+    Environment,
+    Group,
+    Item,
+    TextItem,
+    is_command,
+    is_letter,
+    is_mark,
+    key_text,
+    nest,
+    text_of,
+)
+from theory.latex.nodes import Constant, Derivative, Letter, Name, Node, Number, Power, Quotient
+from theory.latex.tokens import LatexError, Place, Token, tokenize
 from theory.latex.vocabulary import FUNCTIONS, MOVING, NAMED_FUNCTIONS, Key, read_base, read_key, unknown
 
 __all__ = ["FormulaReader"]
 
 _FRACTIONS = ("frac", "tfrac", "dfrac", "cfrac")
 _CONSTANTS = {"e": "e", "\\mathrm{e}": "e", "\\pi": "pi", "\\infty": "oo"}
-_FENCES = {"(": ")", "[": "]"}
-_COMMAND_FENCES = {"{": "}", "lbrace": "rbrace", "lbrack": "rbrack", "lparen": "rparen"}
-_BARS = {"lvert": "rvert", "vert": "vert"}
-_NORMS = {"lVert": "rVert", "|": "|", "Vert": "Vert"}
 _LONGEST = 200
 _UNSUPPORTED = (
     *("sum", "prod", "lim", "sup", "inf", "det", "nabla", "binom", "dbinom", "tbinom", "pm", "mp", "iint", "oint"),
@@ -31,7 +38,7 @@ _UNSUPPORTED = (
 )
 
 
-class FormulaReader(Calls):
+class FormulaReader(Fences):
     """Reads a formula whose relations are split off."""
 
     def atom(self) -> Node:
@@ -82,6 +89,8 @@ class FormulaReader(Calls):
             if digits and not self.adjacent():
                 raise self.error("a number behind a number; write \\cdot between them")
             digits += self.take().text  # type: ignore[union-attr]
+        if is_letter(self.peek(), "e") and not is_mark(self.ahead(1), "^") and Key("e") not in self.words.scalars:
+            raise self.error(f"{digits}e reads like a power of ten; write 10^ or put the number last with \\cdot")
         if digits.count(".") > 1 or digits[0] == ".":
             raise LatexError(place, f"{digits} is no number; expected digits with at most one point inside")
         if len(digits) > _LONGEST:
@@ -89,9 +98,9 @@ class FormulaReader(Calls):
         return Number(Fraction(digits), place)
 
     def adjacent(self) -> bool:
-        """Whether the next character stands right behind the last one."""
+        """Whether the next character stands right behind the last one, or both come from one macro."""
         last, item = self.items[self.at - 1].place, self.items[self.at].place
-        return last.line == item.line and abs(item.column - last.column) == 1
+        return last.line == item.line and 0 <= item.column - last.column <= 1
 
     def root(self) -> Node:
         r"""``\sqrt[n]{x}``."""
@@ -129,6 +138,7 @@ class FormulaReader(Calls):
             raise LatexError(of.place, f"a derivative of order {order} over one of order {below}")
         partial = is_command(sign, "partial")
         if rest:
+            self.skip_time(variable)
             return Derivative(self.operand(rest, of.place), variable, order, partial, of.place)
         if self.is_over():
             raise LatexError(of.place, "a derivative of nothing; expected what is differentiated")
@@ -136,6 +146,14 @@ class FormulaReader(Calls):
         start = self.take_factor()
         self.last_is_open = not fenced
         return Derivative(start, variable, order, partial, of.place)
+
+    def skip_time(self, variable: Name) -> None:
+        """``(t)`` behind a derivative in ``t`` says nothing new."""
+        if not self.opens():
+            return
+        before = self.at
+        if key_text(self.fenced()) != key_text(nest(tokenize(variable.latex), variable.place)):
+            self.at = before
 
     def take_factor(self) -> Node:
         """What a differential operator is applied to: a name with its exponent, or a fence."""
@@ -204,134 +222,6 @@ class FormulaReader(Calls):
         if not self.is_over():
             raise self.error("it is not clear whether this is below the slash; use \\frac or parentheses")
         return Derivative(upper, lower, 1, is_command(of, "partial"), self.place_of(of))
-
-    # ---- fences --------------------------------------------------------------------------------------------
-
-    def opens(self) -> bool:
-        """Whether a parenthesis comes next."""
-        item = self.peek()
-        if is_mark(item, *_FENCES):
-            return True
-        if is_command(item, "left"):
-            following = self.ahead(1)
-            return is_mark(following, *_FENCES) or is_command(following, *_COMMAND_FENCES)
-        return is_command(item, *_COMMAND_FENCES)
-
-    def fence(self, item: Item) -> Node | None:
-        """Parentheses, an absolute value or a norm; None where none starts."""
-        if self.opens():
-            place = self.place_of(item)
-            inside = self.fenced()
-            return self.inner(inside, place)
-        left = is_command(item, "left")
-        opening = self.ahead(1) if left else item
-        if is_mark(opening, "|") or is_command(opening, *_BARS):
-            return Call("Abs", (self.inner(self.barred(), self.place_of(item)),), self.place_of(item))
-        if is_command(opening, *_NORMS):
-            return self.norm(item)
-        if left:
-            raise self.error(f"\\left{text_of([opening] if opening else [])} is not understood")
-        return None
-
-    def fenced(self) -> tuple[Item, ...]:
-        """The items between a parenthesis and its partner, which are taken."""
-        start = self.peek()
-        stack: list[tuple[str, Item]] = []
-        first = self.at
-        while self.at < len(self.items):
-            self.step_fence(stack)
-            if not stack:
-                skip = 2 if is_command(start, "left") else 1
-                return tuple(self.items[first + skip : self.at - skip])
-        raise LatexError(stack[0][1].place, f"{stack[0][0]!r} closes nowhere")
-
-    def step_fence(self, stack: list[tuple[str, Item]]) -> None:
-        """One item inside a fence; parentheses are kept on the stack as what closes them."""
-        item = self.items[self.at]
-        self.at += 1
-        if is_command(item, "left", "right"):
-            if self.at >= len(self.items):
-                raise LatexError(item.place, f"{text_of([item])} lacks a delimiter")
-            delimiter = self.items[self.at]
-            self.at += 1
-            side = "left" if is_command(item, "left") else "right"
-            self.count(delimiter, stack, side)
-        else:
-            self.count(item, stack, "")
-
-    def count(self, item: Item, stack: list[tuple[str, Item]], side: str) -> None:
-        """Open or close a fence at an item."""
-        text = item.text if isinstance(item, Token) and item.kind in ("mark", "command") else ""
-        table = _FENCES if isinstance(item, Token) and item.kind == "mark" else _COMMAND_FENCES
-        closing = table.get(text)
-        if side == "left" and closing is None:
-            stack.append(("right", item))
-        elif closing is not None and side != "right":
-            stack.append((f"{side and 'right'}{closing}", item))
-        elif side == "right" or text in table.values():
-            if not stack:
-                raise LatexError(item.place, f"{text} closes nothing")
-            expected, opened = stack.pop()
-            if expected != f"{side}{text}" and not (expected == "right" and side == "right"):
-                raise LatexError(item.place, f"{text} closes the {text_of([opened])} at {opened.place}")
-
-    def barred(self) -> tuple[Item, ...]:
-        """The items between two bars."""
-        start = self.take()
-        sized = is_command(start, "left")
-        opening = self.take() if sized else start
-        closing = _BARS.get(opening.text, "") if is_command(opening, *_BARS) else ""  # type: ignore[union-attr]
-        first, depth = self.at, 0
-        while self.at < len(self.items):
-            item = self.items[self.at]
-            if sized and is_command(item, "left"):
-                depth += 1
-            if sized and is_command(item, "right"):
-                if not depth:
-                    return self.close_bar(first, item)
-                depth -= 1
-            elif not sized and is_command(item, "left"):
-                depth += 1
-            elif not sized and is_command(item, "right"):
-                depth -= 1
-            elif not sized and not depth and (is_mark(item, "|") if not closing else is_command(item, closing)):
-                self.at += 1
-                return tuple(self.items[first : self.at - 1])
-            self.at += 1
-        raise LatexError(start.place, "this | has no partner")
-
-    def close_bar(self, first: int, item: Item) -> tuple[Item, ...]:
-        r"""The end of ``\left| ... \right|``."""
-        inside = tuple(self.items[first : self.at])
-        self.at += 1
-        last = self.take()
-        if not is_mark(last, "|") and not is_command(last, "rvert", "vert"):
-            raise LatexError(item.place, f"\\right{text_of([last])} closes a bar")
-        return inside
-
-    def norm(self, item: Item) -> Node:
-        r"""``\lVert E\rVert`` of a matrix of the symbol table, with or without the F of Frobenius."""
-        sized = is_command(item, "left")
-        if sized:
-            self.take()
-        opening = self.take()
-        closing = _NORMS[opening.text]  # type: ignore[union-attr]
-        first = self.at
-        while self.at < len(self.items) and not is_command(self.items[self.at], closing):
-            self.at += 1
-        if self.at >= len(self.items):
-            raise LatexError(item.place, f"{text_of([opening])} has no partner")
-        inside = self.items[first : self.at - (1 if sized else 0)]
-        self.at += 1
-        if is_mark(self.peek(), "_"):
-            mark = self.take()
-            if key_text(self.argument(mark)) != "F":
-                raise self.error("a norm other than the Frobenius norm is not understood", mark)
-        key = read_key(inside)
-        if key is None or key not in self.words.norms:
-            known = ", ".join(f"\\lVert {k}\\rVert" for k in sorted(map(str, self.words.norms)))
-            raise LatexError(item.place, f"the norm of {text_of(inside)} is not in the symbol table; known: {known}")
-        return Norm(self.words.norms[key], item.place)
 
     # ---- names ---------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from theory.latex.grammar import Reader
 from theory.latex.items import Group, Item, TextItem, is_command, is_mark, key_text, text_of
 from theory.latex.nodes import Call, Integrated, Name, Node, Number, Power, Quotient
 from theory.latex.tokens import LatexError, Place, Token
+from theory.latex.vocabulary import Key
 
 __all__ = ["Calls"]
 
@@ -99,12 +100,14 @@ class Calls(Reader):
         """Whether the d of a differential comes next: upright, curly, or italic where no symbol is called d."""
         item = self.peek()
         if is_command(item, "partial"):
-            return "\\partial" not in self.words.bases
+            return Key("\\partial") not in self.words.scalars
         if isinstance(item, Token) and item.kind == "letter":
-            return item.text == "d" and "d" not in self.words.bases
+            return item.text == "d" and Key("d") not in self.words.scalars
         if is_command(item, *_ROMAN):
             following = self.ahead(1)
-            return following is not None and key_text([following]) == "d" and "\\mathrm{d}" not in self.words.bases
+            return (
+                following is not None and key_text([following]) == "d" and Key("\\mathrm{d}") not in self.words.scalars
+            )
         upright = isinstance(item, TextItem) and item.words == "d"
         switched = isinstance(item, Group) and key_text([item]) == "d" and is_command(item.items[0], "rm")
         return upright or switched

@@ -24,21 +24,20 @@ from theory.frozen import FrozenMap
 from theory.identities import Decision, prove_zero
 from theory.inputs import conditions
 from theory.latex.notation import Rate
-from theory.latex.stated import FUNCTION_DEFINITIONS, Statement
-from theory.latex.vocabulary import CONSTANT, MOVING
-from theory.paper.settings import ALPHA
+from theory.latex.preparing import prepared, prepared_alpha
+from theory.latex.stated import Statement
+from theory.latex.vocabulary import CONSTANT
 from theory.positivity import nonzero, sign
-from theory.symbols import alpha, gamma, mu_QK, t
+from theory.symbols import alpha, mu_QK, t
 from theory.witnesses import points
 from theory.words import Words, matrix
 
-__all__ = ["Answer", "Result", "compare_with", "prepared"]
+__all__ = ["Answer", "Result", "compare_with"]
 
 Answer = Literal["exact", "enclosed", "identity", "differs", "undecided", "undefined"]
 
 #: The attention mass is below 1 at finite values of the coordinates.
 _BELOW_ONE = Lt(alpha, 1, evaluate=False)
-_ROUNDS = 4
 _ENCLOSED_POINTS = 24
 _TINY_BITS = 100
 
@@ -64,59 +63,6 @@ class Result:
     def matches(self) -> bool:
         """Whether the equation says what the statement says."""
         return self.answer in ("exact", "enclosed")
-
-
-# ---- named quantities and derivatives --------------------------------------------------------------------------
-
-
-def prepared(expr: Expr, statement: Statement) -> Expr:
-    """An expression with the named quantities of a statement's setting put in and derivatives worked out."""
-    for _ in range(_ROUNDS):
-        before = expr
-        expr = _functions(expr, statement).xreplace(dict(statement.definitions))
-        expr = _rates(expr, statement)
-        if expr == before:
-            break
-    return expr
-
-
-def _functions(expr: Expr, statement: Statement) -> Expr:
-    images = {}
-    for node in expr.atoms(AppliedUndef):
-        rule = FUNCTION_DEFINITIONS.get(node.func)
-        if rule is not None and not (
-            isinstance(statement.quantity, AppliedUndef) and node.func == statement.quantity.func
-        ):
-            images[node] = rule(node.args[0])
-    return expr.xreplace(images) if images else expr
-
-
-def _rates(expr: Expr, statement: Statement) -> Expr:
-    """Derivatives of expressions by the chain rule; derivatives of single quantities stay."""
-    images: dict[Any, Any] = {}
-    for node in sorted(expr.atoms(Rate), key=sympy.default_sort_key):
-        inner, variable = node.args
-        if inner == variable:
-            images[node] = Integer(1)
-        elif isinstance(inner, Rate) or inner.is_Symbol:
-            continue
-        elif inner.has(Rate) or not variable.is_Symbol:
-            raise GradlineError(f"the derivative of {inner}: not supported; write it out")
-        elif variable == t:
-            images[node] = _total(inner, statement)
-        else:
-            images[node] = diff(inner, variable)
-    return expr.xreplace(images) if images else expr
-
-
-def _total(inner: Expr, statement: Statement) -> Expr:
-    """The time derivative of an expression in what moves."""
-    moving = [s for s in sorted(inner.free_symbols, key=str) if s.name in MOVING]
-    if isinstance(statement.quantity, tuple):
-        moving += [s for s in statement.quantity if s not in moving and s != t]
-    if statement.fixed_attention:
-        moving = [s for s in moving if s != alpha]
-    return sympy.Add(*(diff(inner, s) * Rate(s, t) for s in moving), diff(inner, t))
 
 
 # ---- comparison ------------------------------------------------------------------------------------------------
@@ -176,11 +122,6 @@ def _decide(value: Expr, given: tuple[Basic, ...], statement: Statement) -> Deci
         return decision
     written_out = value.xreplace({alpha: prepared_alpha(statement)})
     return prove_zero(written_out, given)
-
-
-def prepared_alpha(statement: Statement) -> Expr:
-    """The attention on the line in the setting of a statement."""
-    return ALPHA.xreplace({gamma: statement.definitions.get(gamma, gamma)})
 
 
 def _opened(p: Expr, quantity: Any) -> tuple[Expr, Symbol]:

@@ -6,17 +6,17 @@ r"""A paper as its displayed formulas, in order, each with the macros in force t
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from theory.latex.commands import DISPLAYS
+from theory.latex.files import decode
 from theory.latex.macros import DEFINING, Macro, Macros, call, define
 from theory.latex.stream import Stream, stripped
 from theory.latex.tokens import LatexError, Place, Token, shown, tokenize
 
 __all__ = ["Display", "Paper", "read_paper"]
 
-_LARGEST = 20_000_000
 _MOST_STEPS = 2_000_000
 _INPUT = ("input", "include", "subfile", "subfileinclude")
 _UNFOLLOWED = ("import", "subimport", "includefrom", "inputfrom", "externaldocument")
@@ -44,7 +44,6 @@ class Paper:
     displays: tuple[Display, ...]
     files: tuple[Path, ...]
     remarks: tuple[str, ...] = ()
-    macros: Macros = field(default_factory=dict)
 
 
 @dataclass
@@ -54,21 +53,6 @@ class _Scope:
     name: str
     place: Place
     macros: Macros
-
-
-def _decode(path: Path, shown_as: str) -> str:
-    if path.exists() and not path.is_file():
-        raise ValueError(f"{shown_as}: not a regular file; expected a LaTeX file")
-    data = path.read_bytes()
-    if len(data) > _LARGEST:
-        raise ValueError(f"{shown_as}: {len(data)} bytes; expected a LaTeX file of at most {_LARGEST}")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        before = data[: error.start]
-        column = error.start - (before.rfind(b"\n") + 1) + 1
-        place = Place(shown_as, before.count(b"\n") + 1, column)
-        raise LatexError(place, f"byte 0x{data[error.start]:02x} is not UTF-8; expected a file in UTF-8") from None
 
 
 def read_paper(path: str | Path) -> Paper:
@@ -100,7 +84,7 @@ class _Reader:
         self.remarks: list[str] = []
         self.displays: list[Display] = []
         self.notes: list[Token] = []
-        text = _decode(path, self.main)
+        text = decode(path, self.main)
         self.stream = Stream(tokenize(text, self.main), Place(self.main, text.count("\n") + 1, 1))
         self.scopes = [_Scope("", Place(self.main, 1, 1), {})]
         self.steps = 0
@@ -120,7 +104,7 @@ class _Reader:
             if scope.name != "document":
                 raise LatexError(scope.place, f"\\begin{{{scope.name}}} has no \\end{{{scope.name}}}")
         self.drop_notes()
-        return Paper(tuple(self.displays), tuple(self.files), tuple(self.remarks), self.scopes[0].macros)
+        return Paper(tuple(self.displays), tuple(self.files), tuple(self.remarks))
 
     def step(self, token: Token) -> None:
         """One token of the text between formulas."""
@@ -291,7 +275,7 @@ class _Reader:
             at = self.parents.get(at)
         self.parents[str(path)] = token.place.file
         self.files.append(path)
-        self.stream.push(tokenize(_decode(path, str(path)), str(path)))
+        self.stream.push(tokenize(decode(path, str(path)), str(path)))
 
     def file_name(self, token: Token) -> str:
         """The name in braces, or up to the next blank."""
@@ -316,7 +300,7 @@ class _Reader:
     def package(self, path: Path) -> None:
         """A package is read for its definitions only; what is not understood ends it."""
         try:
-            stream = Stream(tokenize(_decode(path, str(path)), str(path)), Place(str(path), 1, 1))
+            stream = Stream(tokenize(decode(path, str(path)), str(path)), Place(str(path), 1, 1))
             while stream.rest:
                 token = stream.take()
                 if token.kind == "command" and token.text in DEFINING:
@@ -348,9 +332,7 @@ class _Reader:
             token = self.stream.take()
             if not opened and self.ends(token, name):
                 return tuple(found)
-            if token.kind == "par" and name not in ("(",) and not opened:
-                found.append(token)
-            elif token.kind in ("open", "close"):
+            if token.kind in ("open", "close"):
                 self.brace(token, opened)
                 found.append(token)
             elif token.is_command(*_INPUT) and token.text not in self.macros:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from theory.latex.items import Group, Item, is_command, is_mark, key_text, text_of
 from theory.latex.nodes import Node, Power, Product, Quotient, Sum, Transpose
 from theory.latex.tokens import LatexError, Place, Token
-from theory.latex.vocabulary import Vocabulary
+from theory.latex.vocabulary import Key, Vocabulary, read_key
 
 __all__ = ["RELATIONS", "Reader", "relation_at"]
 
@@ -161,10 +161,27 @@ class Reader:
                 return self.slash(factors, place)
             elif factors and self.is_number():
                 raise self.error("a number behind a factor; write it first, or with \\cdot")
+            elif factors:
+                self.check_application()
             factors.append(self.factor())
             if self.last_is_open:
                 self.check_end_of_function()
         return factors[0] if len(factors) == 1 else Product(tuple(factors), place)
+
+    def check_application(self) -> None:
+        """``(...)(t)`` reads like a value at ``t``: one name or number in parentheses behind a factor is refused."""
+        first = self.at + (1 if is_command(self.peek(), "left") else 0)
+        if not is_mark(self.items[first] if first < len(self.items) else None, "("):
+            return
+        closing = next((i for i in range(first, len(self.items)) if is_mark(self.items[i], ")")), None)
+        inside = self.items[first + 1 : closing]
+        if inside and is_command(inside[-1], "right"):
+            inside = inside[:-1]
+        key = read_key(inside) if inside else None
+        if (key is not None and key in self.words.scalars) or key_text(inside).isdigit():
+            raise self.error(
+                f"({text_of(inside)}) behind a factor reads like a function of it; leave out the parentheses"
+            )
 
     last_is_open = False
 
@@ -247,7 +264,7 @@ class Reader:
     def is_transpose(self, items: Sequence[Item]) -> bool:
         """Whether an exponent is a sign for the transpose: a T in any font, unless the table has a symbol T."""
         text = key_text(items)
-        return text in ("\\top", "\\intercal") or (text == "T" and "T" not in self.words.bases)
+        return text in ("\\top", "\\intercal") or (text == "T" and Key("T") not in self.words.scalars)
 
     def exponent(self, mark: Item) -> tuple[Item, ...]:
         """The items of an exponent."""

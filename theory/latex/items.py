@@ -9,7 +9,18 @@ from theory.latex.commands import FONTS, INVISIBLE_WITH_ARGUMENT, SIZES, TEXTS, 
 from theory.latex.stream import Stream, stripped
 from theory.latex.tokens import LatexError, Place, Token, shown
 
-__all__ = ["Environment", "Group", "Item", "TextItem", "is_command", "is_mark", "key_text", "nest", "text_of"]
+__all__ = [
+    "Environment",
+    "Group",
+    "Item",
+    "TextItem",
+    "is_command",
+    "is_letter",
+    "is_mark",
+    "key_text",
+    "nest",
+    "text_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,11 @@ def is_command(item: Item | None, *names: str) -> bool:
 def is_mark(item: Item | None, *marks: str) -> bool:
     """Whether an item is one of these characters."""
     return isinstance(item, Token) and item.is_mark(*marks)
+
+
+def is_letter(item: Item | None, letter: str) -> bool:
+    """Whether an item is this letter."""
+    return isinstance(item, Token) and item.kind == "letter" and item.text == letter
 
 
 def nest(tokens: Iterable[Token], end: Place) -> tuple[Item, ...]:

@@ -16,11 +16,12 @@ from theory.counterexamples import shrink
 from theory.errors import GradlineError
 from theory.frozen import FrozenMap
 from theory.inputs import conditions
-from theory.latex.comparison import Result, compare_with, prepared, prepared_alpha
+from theory.latex.comparison import Result, compare_with
 from theory.latex.equations import Chain, Condition, Parts
 from theory.latex.evaluate import evaluate
 from theory.latex.nodes import Cases, Node
 from theory.latex.notation import Rate
+from theory.latex.preparing import prepared, prepared_alpha
 from theory.latex.repair import Repair, factor_of, repair
 from theory.latex.stated import Statement, definition_statements
 from theory.latex.tokens import LatexError, Place

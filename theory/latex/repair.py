@@ -16,7 +16,7 @@ from sympy import Basic, Mul, Pow, Rational, Symbol, cancel, diff
 from theory.errors import GradlineError
 from theory.identities import normal_form
 from theory.inputs import conditions
-from theory.latex.comparison import compare_with, prepared
+from theory.latex.comparison import compare_with
 from theory.latex.evaluate import evaluate
 from theory.latex.nodes import (
     Call,
@@ -33,6 +33,7 @@ from theory.latex.nodes import (
     with_children,
 )
 from theory.latex.notation import Rate
+from theory.latex.preparing import prepared
 from theory.latex.stated import Statement
 from theory.latex.tokens import LatexError, Place
 from theory.latex.values import BITS, NoValueError, Values, value_of, values_at

@@ -9,7 +9,6 @@ from flint import arb, ctx, fmpq
 
 from theory.balls import enclose
 from theory.errors import GradlineError
-from theory.latex.comparison import prepared, prepared_alpha
 from theory.latex.nodes import (
     Call,
     Constant,
@@ -24,6 +23,7 @@ from theory.latex.nodes import (
     Sum,
 )
 from theory.latex.notation import Rate
+from theory.latex.preparing import prepared, prepared_alpha
 from theory.latex.stated import Statement
 from theory.latex.vocabulary import start_symbol
 from theory.symbols import alpha, gamma, m, mu_QK, n

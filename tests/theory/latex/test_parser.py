@@ -72,6 +72,7 @@ READ = [
             r"\frac{\mathrm{d}\mu_{OV}(t)}{\mathrm dt}",
             r"\frac{d}{dt}\mu_{OV}",
             r"d\mu_{OV}/dt",
+            r"\frac{d\mu_{OV}}{dt}(t)",
             r"\mu_{OV}'",
             r"\mu_{OV}'(t)",
         )
@@ -156,6 +157,10 @@ REFUSED = [
     ("1.2.3", 1, "no number"),
     ("x.", 2, "not understood here"),
     (r"\begin{pmatrix}x\end{pmatrix}", 1, "pmatrix"),
+    ("(x+y)(t)", 6, "reads like a function of it"),
+    (r"\frac{x}{y}\left(0\right)", 12, "reads like a function of it"),
+    (r"\frac{d\mu}{dt}(0)", 16, "reads like a function of it"),
+    ("1e-3", 2, "reads like a power of ten"),
     (r"\kappa'", 8, "does not move in time"),
 ]
 
