@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help verify test test-quick check format coverage golden clean
+.PHONY: help verify test test-quick check docs format coverage golden clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
@@ -38,5 +38,8 @@ format: $(STAMP) ## format and fix what ruff can fix
 coverage: $(STAMP) ## branch coverage of both packages
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --cov --cov-branch --cov-report=term-missing:skip-covered
 
+docs: $(STAMP) ## build the documentation into docs/_build, warnings are errors
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
 clean: ## remove what the other targets made
-	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf .venv build docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

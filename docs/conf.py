@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -13,8 +13,8 @@ project = "gradline"
 author = "The gradline developers"
 copyright = "The gradline developers, MIT license"
 try:
-    release = version("gradline")
-except PackageNotFoundError:
+    release = metadata.version("gradline")
+except metadata.PackageNotFoundError:
     release = "0"
 
 extensions = ["myst_parser", "gradline_docs", "api"]

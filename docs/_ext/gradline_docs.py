@@ -38,8 +38,9 @@ class Equations(SphinxDirective):
     final_argument_whitespace = True
 
     def run(self) -> list[Any]:
-        from theory.latex import Notation, to_latex
+        from theory.latex import Notation
         from theory.latex.claim_equations import folded
+        from theory.latex.displays import condition, inline
         from theory.registry import find
 
         notation, found = Notation(), []
@@ -47,8 +48,12 @@ class Equations(SphinxDirective):
             claim, _, name = word.partition("/")
             chosen = [e for e in folded(find(claim)) if not name or e.family == f"{claim}.{name}"]
             if not chosen:
-                raise self.error(f"no equation {word!r}; {claim} has {', '.join(e.family for e in folded(find(claim)))}")
-            found += [_math(to_latex(equation, notation)) for equation in chosen]
+                raise self.error(
+                    f"no equation {word!r}; {claim} has {', '.join(e.family for e in folded(find(claim)))}"
+                )
+            for equation in chosen:
+                where = condition(equation, notation)
+                found.append(_math(inline(equation, notation) + (rf"\qquad ({where})" if where else "")))
         return found
 
 
