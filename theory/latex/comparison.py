@@ -26,7 +26,7 @@ from theory.inputs import conditions
 from theory.latex.notation import Rate
 from theory.latex.preparing import prepared, prepared_alpha
 from theory.latex.stated import Statement
-from theory.latex.vocabulary import CONSTANT
+from theory.latex.vocabulary import CONSTANT, MOVING
 from theory.positivity import nonzero, sign
 from theory.symbols import alpha, mu_QK, t
 from theory.witnesses import points
@@ -262,6 +262,12 @@ def _compare_constant(p: Expr, statement: Statement, given: tuple[Basic, ...]) -
     """``p = 0`` says that a function of the statement's conserved quantity does not change in time."""
     names = statement.quantity
     law = prepared(statement.value, statement)
+    if not statement.fixed_attention:
+        p = p.xreplace({alpha: prepared_alpha(statement)})
+    known = {*names, *([alpha] if statement.fixed_attention else [])}
+    others = sorted(s.name for s in p.free_symbols - known if s.name in MOVING)
+    if others:
+        return Result("undecided", statement, f"{', '.join(others)} moves in time, and the claim does not say how")
     slopes = [diff(law, s) for s in names]
     rates = {Rate(s, t): Dummy(f"d{s}", real=True) for s in names if s != t}
     if p.has(Rate):

@@ -21,13 +21,13 @@ from theory.latex.document import Display, read_paper
 from theory.latex.equations import read_group
 from theory.latex.evaluate import evaluate
 from theory.latex.nodes import Cases
-from theory.latex.notation import Notation
+from theory.latex.notation import Notation, Rate
 from theory.latex.rows import groups_of
 from theory.latex.stated import statements
 from theory.latex.tokens import LatexError, Token, shown, tokenize
 from theory.latex.vocabulary import CONSTANT, vocabulary
 from theory.registry import find
-from theory.symbols import M, alpha, mu_OV
+from theory.symbols import M, alpha, mu_OV, t
 from theory.words import Words, matrix
 
 PAPER = Path(__file__).parents[2] / "data" / "paper.tex"
@@ -146,6 +146,10 @@ FORMS = [
     ("integral-caco", r"\Phi(\mu_{QK})-\Phi(0) = \tfrac{\kappa\gamma}{2}\mu_{OV}^2", "match"),
     ("integral-caco", r"\Phi(\mu_{QK})-\Phi(0) = \kappa\gamma\mu_{OV}^2", "differs"),
     ("integral-caco", r"\Phi(q) = \frac{m}{n\gamma}e^{\gamma q}-q", "differs"),
+    ("integral-caco", r"\Phi(\mu_{QK}) = \frac{\kappa\gamma}{2}\mu_{OV}^2 + 2C/M", "match"),
+    ("integral-caco", r"\Phi(\mu_{QK}) = \frac{\kappa\gamma}{2}\mu_{OV}^2 + C\alpha", "undecided"),  # alpha moves
+    ("integral-caco", r"\Phi(\mu_{QK}) = \frac{\kappa\gamma}{2}\mu_{OV}^2 + C + L", "undecided"),
+    ("integral-caco", r"\Phi(\mu_{QK}) = \frac{\kappa\gamma}{2}\mu_{OV}^2 + C + \alpha", "differs"),
     ("integral-caco", r"\frac{d}{dt}\left(\frac{m}{n\gamma}\right) = 0", "undecided"),
     ("attention-monotone", r"\dot\alpha = 0", "undecided"),
     ("noise-correction", r"L = 1", "undecided"),
@@ -197,9 +201,12 @@ def test_claims_of_a_user(tmp_path: Path) -> None:
     mine = [
         Claim("mine", Eq(rate, exp(mu_OV) + M, evaluate=False)),
         Claim("bounded", Eq(rate, mu_OV, evaluate=False), assumptions=(Gt(mu_OV, 0),)),
+        Claim("flow", Eq(Rate(mu_OV, t), alpha / M, evaluate=False)),
         Claim.equal("same", (M - 1) ** 2, M**2 - 2 * M + 1),
     ]
     assert one(tmp_path, "mine", r"c - M = e^{\mu_{OV}}", mine).status == "match"
+    assert one(tmp_path, "flow", r"M\dot\mu_{OV} = \alpha", mine).status == "match"
+    assert one(tmp_path, "flow", r"\dot\mu_{OV} = \alpha M", mine).status == "differs"
     assert one(tmp_path, "mine", r"c = e^{\mu_{OV}}", mine).status == "differs"
     bounded = one(tmp_path, "bounded", r"c^2 = |\mu_{OV}| c", mine)
     assert bounded.status == "undecided"  # c = 0 solves it too
