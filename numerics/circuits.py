@@ -95,6 +95,6 @@ def exponential_growth(p: Any) -> Any:
     for k in range(18, 0, -1):
         # s_k = p (1/k + (s_(k+1)) ...) with the factorials taken out
         series = small / k * (1.0 / k + series)
-    far = np.where(np.abs(p) > 1.0, p, 2.0)
-    large = np.where(far < _LARGEST, expi(far) - np.log(np.abs(far)) - np.euler_gamma, np.inf)
+    far = np.where((np.abs(p) > 1.0) & (p < _LARGEST), p, 2.0)
+    large = np.where(p < _LARGEST, expi(far) - np.log(np.abs(far)) - np.euler_gamma, np.inf)
     return np.where(np.abs(p) > 1.0, large, series)

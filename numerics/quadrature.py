@@ -79,6 +79,7 @@ def _panels(f: Integrand, a: Array, b: Array, index: Index) -> tuple[Array, Arra
     return value, np.abs(half * (found @ (weights - small)))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def integrate(f: Integrand, a: Array, b: Array, rtol: float = 1e-12) -> tuple[Array, Array]:
     """Integrate a function over many intervals at once.
 

@@ -18,6 +18,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _STEPS = 400
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def increasing_root(
     function: Callable[[Any], tuple[Any, Any]],
     low: Any,

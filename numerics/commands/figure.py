@@ -28,13 +28,17 @@ def figure(
     json: Annotated[bool, typer.Option("--json", help="Print the numbers of the figure as JSON.")] = False,
 ) -> int:
     """Draw a figure of the paper from theory and from training."""
-    from numerics.figures import FIGURES
+    from numerics.figures import FIGURES, SEEDED
 
     if name not in FIGURES:
         from difflib import get_close_matches
 
         near = get_close_matches(name, FIGURES, 1, 0.0)[0]
         raise ValueError(f"NAME={name}: expected one of {', '.join(FIGURES)}; did you mean {near}?")
+    if seeds is not None and name not in SEEDED:
+        raise ValueError(
+            f"--seeds={seeds}: {name} shows no runs with seeds; expected it with {' or '.join(SEEDED)} only"
+        )
     count = None if seeds is None else integer("--seeds", seeds, 1)
     folder = make_folder("--out", out)
     from numerics.figures.drawing import Request, draw

@@ -36,7 +36,10 @@ FIGURES: dict[str, tuple[str, str]] = {
     "line": ("numerics.figures.straight_lines", "the full model on the straight lines of the first integral"),
 }
 
-__all__ = [*_HOME, "FIGURES"]  # noqa: PLE0604
+#: Those that show training runs of several seeds.
+SEEDED = ("fig2", "fig3")
+
+__all__ = [*_HOME, "FIGURES", "SEEDED"]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:

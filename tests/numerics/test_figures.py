@@ -93,7 +93,8 @@ def test_quick_is_marked() -> None:
     ("arguments", "words"),
     [
         (("fig44",), "did you mean fig4?"),
-        (("fig4", "--seeds", "0"), "--seeds=0: expected an integer of at least 1"),
+        (("fig3", "--seeds", "0"), "--seeds=0: expected an integer of at least 1"),
+        (("fig4", "--seeds", "2"), "fig4 shows no runs with seeds"),
         (("fig4", "--out", "no/such"), "does not exist"),
     ],
 )
