@@ -7,9 +7,11 @@ from random import Random
 from typing import Any
 
 import mpmath
+from flint import arb
 from sympy import Rational, Symbol
 
 from numerics.functions import restore
+from theory.balls import enclose
 from theory.errors import GradlineError
 from theory.symbols import LOWER_BOUNDS
 
@@ -19,7 +21,10 @@ _DIGITS = 60
 #: Values of at least 40 digits agree: twenty digits are left for cancellation in the comparison itself.
 _TOLERANCE = mpmath.mpf(10) ** -40
 #: Beyond the range of floating point the exponents themselves have lost digits.
-_LARGEST = Rational(10) ** 300
+_LARGEST = mpmath.mpf(10) ** 300
+#: Bits of the first attempt (twice those of 60 digits) and of the last, and the radius that is good enough.
+_BITS = (400, 2000)
+_RADIUS = arb(2) ** -200
 _WANTED, _TRIED = 3, 60
 _SCALES = (Rational(1, 8), Rational(1, 2), Rational(2))
 
@@ -69,15 +74,19 @@ def reference(expressions: Sequence[Any], symbols: Sequence[Symbol]) -> list[tup
 
 
 def value_at(expr: Any, point: Mapping[Symbol, Any]) -> Any:
-    """The value at a point to 60 digits, stable functions by their definitions; None if not real and finite."""
-    try:
-        value = restore(expr).xreplace(point).evalf(_DIGITS)
-    except (TypeError, ValueError):  # SymPy compares complex numbers at this point: outside the domain
-        return None
-    if not (value.is_Float or value.is_Rational) or not abs(value) < _LARGEST:
-        return None
-    with mpmath.workdps(_DIGITS):
-        return mpmath.mpf(value.p) / value.q if value.is_Rational else mpmath.mpf(value._mpf_)
+    """The value at a point to 60 digits, stable functions by their definitions; None if not real and finite.
+
+    By ball arithmetic, which knows how many digits it has; where too few are left, with more bits.
+    """
+    whole = restore(expr)
+    for bits in _BITS:
+        ball = enclose(whole, point, bits=bits)
+        if ball.is_finite() and ball.rad() < _RADIUS * (1 + abs(ball.mid())):
+            mantissa, exponent = ball.mid().man_exp()
+            with mpmath.workdps(_DIGITS):
+                value = mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))
+                return value if abs(value) < _LARGEST else None
+    return None
 
 
 def require_equal(stage: str, expected: Sequence[Any], got: Sequence[Any], point: Mapping[Symbol, Any]) -> None:

@@ -13,17 +13,19 @@ _HELPERS = {
 def _inputs(*values):
     """Tensors of one floating-point dtype, that dtype, and their common shape.
 
-    Integers become float64; plain numbers adapt to the tensors.
+    Integers become float64; numbers and 0-d tensors adapt to the other tensors.
     """
     plain = (bool, int, float)
     tensors = [torch.as_tensor(v) for v in values if type(v) not in plain]
-    dtypes = [v.dtype for v in tensors]
-    dtype = functools.reduce(torch.promote_types, dtypes, torch.bool)
-    if dtype.is_complex:
-        raise TypeError(f"expected real numbers or real tensors, got dtype {dtype}")
-    dtype = dtype if dtype.is_floating_point else torch.float64
-    first = max(tensors, key=torch.Tensor.dim, default=None)
-    device = None if first is None else first.device
+    tensors = [v for v in tensors if v.dim() > 0] + [v for v in tensors if v.dim() == 0]
+    floating = [v for v in tensors if v.is_floating_point()]
+    dtype = floating[0].dtype if floating else torch.float64
+    for v in tensors:
+        if v.is_complex():
+            raise TypeError(f"expected real numbers or real tensors, got dtype {v.dtype}")
+        if v.dim() > 0 and v.is_floating_point():
+            dtype = torch.promote_types(dtype, v.dtype)
+    device = tensors[0].device if tensors else None
     values = [torch.as_tensor(v, dtype=dtype, device=device) for v in values]
     return values, dtype, torch.broadcast_shapes(*[v.shape for v in values])
 ''',
@@ -236,7 +238,7 @@ _HELPERS["_ei"] = _function(
 
 DIALECT = Dialect(
     name="torch",
-    imports={"functools.": "import functools", "math.": "import math", "torch.": "\nimport torch"},
+    imports={"math.": "import math", "torch.": "\nimport torch"},
     calls=_CALLS,
     helpers=_HELPERS,
     copy="{}.clone()",
@@ -244,7 +246,6 @@ DIALECT = Dialect(
     reserved=frozenset(
         {
             "torch",
-            "functools",
             "math",
             "range",
             "bool",

@@ -1,0 +1,136 @@
+"""Torch: derivatives of first and second order, transformations, compilation, devices."""
+
+from __future__ import annotations
+
+import os
+
+import mpmath
+import pytest
+import torch
+from sympy import Ei, LambertW, exp, log, oo, symbols
+
+from numerics.kernels import compile_kernel
+from theory import AttentionModel, TokenTask, derive
+from theory.symbols import gamma
+
+x, y = symbols("x y", real=True)
+LONG = "GRADLINE_LONG" in os.environ
+
+
+def general_flow():
+    return derive(AttentionModel(TokenTask(noise=oo, score_scale=gamma)))
+
+
+def omega(t):
+    return mpmath.findroot(lambda w: w + mpmath.log(w) - t, t)
+
+
+def slope(expr, at, dtype=torch.float64, order=1):
+    """A derivative of some order by autograd."""
+    point = torch.tensor(at, dtype=dtype, requires_grad=True)
+    value = compile_kernel(expr, "torch", args=[x])(point)
+    for _ in range(order):
+        (value,) = torch.autograd.grad(value, point, create_graph=True)
+    assert value.dtype == dtype
+    return float(value.detach())
+
+
+def test_derivatives_at_saturation():
+    soft, logistic = log(1 + exp(x)), 1 / (1 + exp(-x))
+    assert slope(soft, 800.0) == 1.0
+    assert slope(soft, -800.0) == 0.0
+    assert slope(logistic, 0.0) == 0.25
+    assert slope(logistic, 0.0, order=2) == 0.0
+    assert slope(soft, 0.0, order=2) == 0.25
+    # exp(-45) to the conditioning of its exponent, 45 eps
+    for sign_ in (1, -1):
+        assert abs(slope(logistic, 45.0 * sign_, torch.float32) / 2.8625186e-20 - 1) < 50 * 2**-23
+        assert abs(slope(logistic, 600.0 * sign_) / float(mpmath.exp(-600)) - 1) < 700 * 2**-52
+        assert abs(slope(logistic, 40.0 * sign_, order=2) * -sign_ / float(mpmath.exp(-40)) - 1) < 50 * 2**-52
+
+
+def test_derivatives_of_lambert_and_ei():
+    w = LambertW(x)
+    assert slope(w, 0.0) == 1.0
+    assert slope(w, -float(mpmath.exp(-1))) == float("inf")
+    assert slope(w, 0.0, order=2) == -2.0
+    for at in (-0.3, 0.5, 3.0):
+        exact = [float(mpmath.diff(lambda t: mpmath.lambertw(t).real, at, k)) for k in (1, 2)]
+        # digits of mpmath's difference quotients
+        assert [slope(w, at, order=k) for k in (1, 2)] == pytest.approx(exact, rel=1e-8)
+    assert slope(LambertW(exp(x)), 800.0) == pytest.approx(1 / (1 + 1 / float(omega(mpmath.mpf(800)))), rel=1e-15)
+    for at in (-60.0, -1.0, 0.5, 60.0):
+        assert slope(Ei(x), at) == pytest.approx(float(mpmath.exp(at) / at), rel=1e-13)
+        exact = float(mpmath.diff(lambda t: mpmath.exp(t) * mpmath.ei(-t), at))
+        # the derivative is a difference of two numbers up to 60 times larger
+        assert slope(exp(x) * Ei(-x), at) == pytest.approx(exact, rel=1e-9)
+
+
+def test_gradients_of_the_flow_are_right_and_finite():
+    model = AttentionModel(TokenTask(classes=20, block=50, queries=50, noise=oo, informative_slots=5, noise_slots=50))
+    kernel = compile_kernel(derive(model), "torch")
+    points = [(0.0, 0.0), (5.0, 1.0), (12.0, -3.0), (1e4, 1e3), (-1e4, -1e3), (5.0, 40.0), (5.0, -40.0)]
+    for v, q in points:
+        state = torch.tensor([v, q], dtype=torch.float64, requires_grad=True)
+        for j, value in enumerate(kernel(state[0], state[1], 1.0, 10.0)):
+            (gradient,) = torch.autograd.grad(value, state, retain_graph=True)
+            assert torch.isfinite(gradient).all()
+            exact = _partials(j, v, q)
+            for got, right in zip(gradient.tolist(), exact, strict=True):
+                # 4 (8 + 4|z| + 2|mu_QK|) eps at |z|, |mu_QK| <= 40 is 1.1e-12 where nothing cancels
+                assert abs(got - right) <= 2e-12 * abs(right) + 1e-40, (v, q, j, got, float(right))
+
+
+def _partials(j, v, q):
+    with mpmath.workdps(60):
+        v, q = mpmath.mpf(v), mpmath.mpf(q)
+        return mpmath.diff(lambda t: _published(t, q)[j], v), mpmath.diff(lambda t: _published(v, t)[j], q)
+
+
+def _published(v, q):
+    alpha = 1 / (1 + 10 * mpmath.exp(-q))
+    inverse = 1 / (mpmath.exp(alpha * v) + 19)
+    rest = 10 / (mpmath.exp(q) + 10)
+    loss = mpmath.log1p(19 * mpmath.exp(-alpha * v))
+    return alpha / 50 * inverse, 10 * mpmath.mpf(19) / 50000 * alpha * rest * v * inverse, loss, alpha
+
+
+def test_balanced_circuits_have_gradients_at_zero():
+    kernel = compile_kernel(derive(AttentionModel(TokenTask(noise=oo), qk="factorized", ov="factorized")), "torch")
+    states = torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
+    out = kernel(states[0], states[1], *[3.0] * (len(kernel.arguments) - 2))
+    (gradient,) = torch.autograd.grad(sum(o.sum() for o in out), states)
+    assert torch.isfinite(gradient).all()
+
+
+def test_torch_keeps_grad_dtype_and_scalars():
+    kernel = compile_kernel(general_flow(), "torch")
+    state = torch.ones(4, dtype=torch.float32, requires_grad=True)
+    out = kernel(state, 1.0, 20, 50, 50, 5, torch.tensor(50), 1.0, 1, 10)
+    assert all((o.dtype, o.shape, o.requires_grad) == (torch.float32, (4,), True) for o in out[:3])
+    plain = kernel(torch.ones(4), 1.0, 20, 50, 50, 5, 50, 1.0, 1, 10)
+    assert not any(o.requires_grad for o in plain)
+    meta = kernel(torch.ones(4, device="meta"), 1.0, 20, 50, 50, 5, 50, 1.0, 1, 10)
+    assert all(o.device.type == "meta" for o in meta)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's own forward mode loads it
+def test_torch_transforms():
+    kernel = compile_kernel(general_flow(), "torch")
+
+    def velocity(state):
+        return torch.stack(kernel(state[0], state[1], 20, 3, 7, 5, 50, 1.0, 2.0, 5.0)[:2])
+
+    state = torch.tensor([1.5, 0.5], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(velocity, state)
+    assert torch.autograd.gradgradcheck(velocity, state)
+    batch = torch.linspace(-2, 2, 10, dtype=torch.float64).reshape(5, 2)
+    jacobians = torch.func.vmap(torch.func.jacrev(velocity))(batch)
+    forward = torch.func.vmap(torch.func.jacfwd(velocity))(batch)
+    # the same derivative in two orders of multiplication
+    assert torch.allclose(jacobians, forward, rtol=1e-13, atol=0)
+    special = compile_kernel(LambertW(exp(x)) + Ei(x) + LambertW(x), "torch", args=[x])
+    at = torch.tensor([0.5, 1.5], dtype=torch.float64)
+    mapped = torch.func.vmap(torch.func.grad(special))(at)
+    single = torch.stack([torch.func.grad(special)(a) for a in at])
+    assert torch.equal(mapped, single)
