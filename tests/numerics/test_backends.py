@@ -104,7 +104,7 @@ NEARBY = {
     "powers": x**5 + sqrt(1 + x**2) ** 3,
     "negative powers": x**-3 + 2 / x**2,
     "rational power": (1 + x**2) ** Rational(1, 3),
-    "real power": (2 + x**2) ** x,
+    "real power": (2 + x**2) ** (x / 2),
     "logarithm": log(x**2 + Rational(1, 7)),
     "Ei": Ei(x),
     "scaled Ei": exp(x) * Ei(-x),

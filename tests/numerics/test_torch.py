@@ -7,10 +7,12 @@ import os
 import mpmath
 import pytest
 import torch
-from sympy import Ei, LambertW, exp, log, oo, symbols
+from sympy import Ei, LambertW, Max, Rational, exp, log, oo, sqrt, symbols
 
 from numerics.kernels import compile_kernel
+from numerics.requests import exact_form
 from theory import AttentionModel, TokenTask, derive
+from theory.balls import enclose
 from theory.symbols import gamma
 
 x, y = symbols("x y", real=True)
@@ -134,3 +136,120 @@ def test_torch_transforms():
     mapped = torch.func.vmap(torch.func.grad(special))(at)
     single = torch.stack([torch.func.grad(special)(a) for a in at])
     assert torch.equal(mapped, single)
+
+
+NEEDS_TIME = pytest.mark.skipif(not LONG, reason="PyTorch's compiler takes a minute or more: set GRADLINE_LONG=1")
+
+
+def compiled(function):
+    """By PyTorch's compiler, as one graph, without falling back on Python anywhere."""
+    return torch.compile(function, fullgraph=True)
+
+
+@NEEDS_TIME
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")  # torch's own
+def test_torch_compile():
+    model = AttentionModel(TokenTask(20, 50, 50, oo, 5, 50))
+    kernel = compile_kernel(derive(model), "torch")
+    fast = compiled(kernel.function)
+    state = torch.linspace(-3, 3, 7, dtype=torch.float64, requires_grad=True)
+    for got, right in zip(fast(state, 0.5, 1.0, 2.0), kernel(state, 0.5, 1.0, 2.0), strict=True):
+        assert got.dtype == right.dtype
+        # another exponential, right to an ulp, and the few operations behind it
+        torch.testing.assert_close(got, right, rtol=1e-14, atol=0)
+        if right.requires_grad:
+            slopes = [torch.autograd.grad(v.sum(), state, retain_graph=True)[0] for v in (got, right)]
+            torch.testing.assert_close(*slopes, rtol=1e-13, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")  # torch's own
+@NEEDS_TIME
+def test_torch_compile_of_special_functions():
+    kernel = compile_kernel(LambertW(exp(x)) + Ei(x) + LambertW(x), "torch", args=[x])
+    at = torch.tensor([0.5, 1.5], dtype=torch.float64, requires_grad=True)
+    got, right = compiled(kernel.function)(at), kernel(at)
+    # the same operations; a fused one may round once less
+    torch.testing.assert_close(got, right, rtol=1e-14, atol=0)
+    slopes = [torch.autograd.grad(v.sum(), at)[0] for v in (got, right)]
+    torch.testing.assert_close(*slopes, rtol=1e-13, atol=0)
+
+
+TRAPS = {
+    "softplus": (log(1 + exp(x)), [800.0, -800.0, 0.0, 40.0]),
+    "softplus of -x": (log(1 + exp(-x)) + x, [800.0, 0.0, -3.0]),
+    "both tails": (exp(x) / (1 + exp(x)) * 3 + 2 / (1 + exp(x)), [0.0, 1.0, -1.0]),
+    "sigmoid": (1 / (1 + exp(-x)), [45.0, -45.0, 0.0, 700.0]),
+    "log sigmoid": (log(exp(x) / (1 + exp(x))), [-800.0, 800.0, 0.0]),
+    "scaled Ei": (exp(x) * Ei(-x), [0.5, 3.0, 20.0]),
+    "Lambert W": (LambertW(x), [0.0, -0.3, 2.0, 1e10]),
+    "omega": (LambertW(exp(x)), [-700.0, 0.0, 1.0, 800.0]),
+    "constants": (sqrt(2) * x + log(2) * x + exp(2) * x, [0.0, 1.0]),
+    "cube": (x**3, [3e6, 0.0]),
+    "root": (sqrt(1 + x**2), [0.0, 1e-8, 3.0]),
+    "logaddexp": (log(exp(x) + exp(2 * x)), [800.0, 0.0, -800.0]),
+}
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_derivatives_of_the_traps(name):
+    expr, points = TRAPS[name]
+    for order in (1, 2):
+        formula = exact_form(expr).diff(x, order)
+        if formula == 0:  # of a linear function, which autograd does not follow
+            continue
+        for at in points:
+            right = _exact_slope(formula, at)
+            got = slope(expr, at, order=order)
+            # conditioning |x| of an exponential, once for each order, and ten operations
+            bound = 2.0**-52 * (16 + 4 * min(abs(at), 1e3)) * order
+            small = 1e-300 + (1e-16 if right == 0 else 0)
+            assert abs(got - right) <= bound * abs(right) + small, (name, order, at, got, right)
+
+
+def _exact_slope(formula, at):
+    if not formula.has(x):
+        return float(formula)
+    ball = enclose(formula, {x: Rational(at)}, bits=4000)
+    return float(ball.mid()) if ball.is_finite() else _limit(formula, at)
+
+
+def _limit(formula, at):
+    """The value where the formula is 0/0, as that of W_0 is at 0: from both sides."""
+    sides = [
+        float(enclose(formula, {x: Rational(at) + h}, bits=4000).mid())
+        for h in (Rational(1, 10**30), -Rational(1, 10**30))
+    ]
+    assert sides[0] == pytest.approx(sides[1], rel=1e-15)
+    return sides[0]
+
+
+def test_derivative_of_a_maximum():
+    assert [slope(Max(1.0, x), at) for at in (0.5, 2.0)] == [0.0, 1.0]
+
+
+def test_derivatives_at_a_tie():
+    """Where both slots are as many and ``mu_QK = 0``, both signs of a sigmoid meet at 0."""
+    kernel = compile_kernel(general_flow(), "torch", outputs=["d_mu_QK", "attention"])
+    score = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    velocity, attention = kernel(1.5, score, 20, 3, 7, 4, 4, 1.0, 2.0, 5.0)
+    (first,) = torch.autograd.grad(attention, score, create_graph=True)
+    (second,) = torch.autograd.grad(first, score, retain_graph=True)
+    assert (float(first.detach()), float(second)) == (0.25, 0.0)
+    (got,) = torch.autograd.grad(velocity, score, retain_graph=True)
+    # alpha (1 - alpha) is stationary at 1/2: what is left is through 1/D
+    alpha, v = mpmath.mpf(1) / 2, mpmath.mpf("1.5")
+    exact = mpmath.diff(lambda q: _velocity(1 / (1 + mpmath.exp(-q)), v), 0)
+    assert alpha * v > 0
+    assert float(got) == pytest.approx(float(exact), rel=1e-8)  # digits of the difference quotient
+
+
+def _velocity(alpha, v):
+    return 5 * mpmath.mpf(19) / (20 * 21) * alpha * (1 - alpha) * v / (mpmath.exp(alpha * v) + 19)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_an_accelerator():
+    kernel = compile_kernel(general_flow(), "torch")
+    state = torch.linspace(-3, 3, 7, device="cuda", requires_grad=True)
+    out = kernel(state, 1.0, 20, 50, 50, 5, torch.tensor(50), 1.0, 1, 10)
+    assert all((o.device.type, o.dtype) == ("cuda", torch.float32) for o in out)
