@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from numerics.training.data import SequenceData
@@ -81,17 +80,17 @@ def fixed_curves(
     plan = Plan(epochs, steps, batch, {"OV": Schedule(_RATE)}, balanced=True)
     marks = marked_epochs(epochs)
     few = fresh_batches(model, plan, [seed], max(1, fresh // 10))
-    whole = Batch(few.counts.flatten(0, 2)[None], few.targets.flatten(0, 2)[None], few.classes.flatten(0, 2)[None])
+    whole = Batch(*(x.reshape(1, -1, *x.shape[3:]) for x in (few.counts, few.targets, few.classes)))
     quotients = []
 
     def watch(epoch: int, parameters: Parameters) -> None:
         if epoch in marks:
-            here, there = (model.losses(parameters, whole, shift)[0].double() for shift in (0.0, STEP))
-            quotients.append(((here - there) / STEP).numpy())
+            here, there = (model.losses(parameters, whole, shift)[0] for shift in (0.0, STEP))
+            quotients.append((here - there) / STEP)
 
     run = train(model, plan, [seed], watch=watch)
     last = fresh_batches(model, plan, [seed], fresh)
-    final = torch.stack([model.losses(run.parameters, b)[0].double() for b in last.steps()]).mean(0).numpy()
+    final = np.mean([model.losses(run.parameters, b)[0] for b in last.steps()], axis=0)
     return FixedCurves(run.loss[:, 0], marks, np.array(quotients), final)
 
 
@@ -157,8 +156,8 @@ def attention_heatmap(setting: Setting, seeds: Sequence[int], *, batch: int = 32
     )
     run = train(model, plan, seeds)
     seen: Any = [model.measure(run.parameters, b) for b in fresh_batches(model, plan, seeds, fresh).steps()]
-    probability = torch.cat([s.probability for s in seen], 1).double().numpy().ravel()
-    attention = torch.cat([s.attention for s in seen], 1).double().numpy().ravel()
+    probability = np.concatenate([s.probability for s in seen], 1).ravel()
+    attention = np.concatenate([s.attention for s in seen], 1).ravel()
     # single precision rounds a mass or a probability of 1 to either side
     counts = np.histogram2d(probability.clip(0, 1), attention.clip(0, 1), bins=[BINS, BINS])[0]
     last = np.array([run.loss[n - 1, s] for s, n in enumerate(run.epochs)])

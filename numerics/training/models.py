@@ -15,15 +15,14 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from numpy.typing import DTypeLike, NDArray
 
 from numerics.training.data import SequenceData
 
 __all__ = ["Batch", "FixedAttention", "Measured", "Parameters", "TrainedAttention"]
 
-Parameters = dict[str, Tensor]
+Array = NDArray[Any]
+Parameters = dict[str, Array]
 Kind = Literal["collapsed", "factorized"]
 
 
@@ -31,60 +30,85 @@ Kind = Literal["collapsed", "factorized"]
 class Batch:
     """Sequences of several runs, as the model wants them; further axes may come first.
 
-    ``counts`` (R, B, T): normalized, or their logarithms; ``targets`` (R, B, 1), the token to predict; ``classes``
-    (R, B, M), one-hot, where the model needs them.
+    ``counts`` (R, B, T): normalized, or their logarithms; ``targets`` (R, B), the token to predict; ``classes``
+    (R, B, M), one-hot.
     """
 
-    counts: Tensor
-    targets: Tensor
-    classes: Tensor
+    counts: Array
+    targets: Array
+    classes: Array
 
     def steps(self) -> Iterator[Batch]:
         """Yield the batches along the first axis."""
-        for parts in zip(self.counts.unbind(), self.targets.unbind(), self.classes.unbind(), strict=True):
+        for parts in zip(self.counts, self.targets, self.classes, strict=True):
             yield Batch(*parts)
 
 
-def _batch(data: SequenceData, counts: Tensor, labels: NDArray[Any]) -> Batch:
-    own = torch.from_numpy(labels)
-    classes = torch.nn.functional.one_hot(own, data.classes).to(counts.dtype)
-    return Batch(counts, torch.tensor(data.targets)[own][..., None], classes)
-
-
-@lru_cache(maxsize=32)
-def _masses(alphas: tuple[float, ...], data: SequenceData, dtype: torch.dtype, shift: float) -> Tensor:
-    """Attention (A, 1, T) that multiplies normalized counts."""
-    own = torch.tensor(alphas, dtype=torch.float64)[:, None] + shift
-    informative = torch.arange(data.vocabulary) >= data.common
-    return torch.where(informative, own, 1 - own).to(dtype)[:, None, :]
+def _batch(data: SequenceData, counts: Array, labels: Array) -> Batch:
+    return Batch(counts, np.array(data.targets)[labels], np.eye(data.classes, dtype=counts.dtype)[labels])
 
 
 @dataclass(frozen=True)
 class Measured:
     """Of every run and sequence: loss, probability of the target, attention mass on tokens of a block."""
 
-    loss: Tensor
-    probability: Tensor
-    attention: Tensor
+    loss: Array
+    probability: Array
+    attention: Array
 
 
-def _multiply(left: Tensor, right: Tensor) -> Tensor:
-    """The product of stacked matrices; for a single stack without the detour that ``@`` takes."""
-    return torch.bmm(left, right) if left.ndim == 3 else left @ right
+def _turned(matrices: Array) -> Array:
+    return matrices.swapaxes(-1, -2)
 
 
-def _product(parameters: Parameters, circuit: str) -> Tensor:
+def _product(parameters: Parameters, circuit: str) -> Array:
     if f"W_{circuit}" in parameters:
         return parameters[f"W_{circuit}"]
-    return _multiply(parameters[f"U_{circuit}"], parameters[f"V_{circuit}"].mT)
+    found: Array = parameters[f"U_{circuit}"] @ _turned(parameters[f"V_{circuit}"])
+    return found
 
 
-def _factor_gradients(parameters: Parameters, circuit: str, gradient: Tensor) -> Parameters:
+def _factor_gradients(parameters: Parameters, circuit: str, gradient: Array) -> Parameters:
     """Gradients of a circuit's parameters from that of its matrix."""
     if f"W_{circuit}" in parameters:
         return {f"W_{circuit}": gradient}
     U, V = parameters[f"U_{circuit}"], parameters[f"V_{circuit}"]
-    return {f"U_{circuit}": _multiply(gradient, V), f"V_{circuit}": _multiply(gradient.mT, U)}
+    return {f"U_{circuit}": gradient @ V, f"V_{circuit}": _turned(gradient) @ U}
+
+
+@lru_cache(maxsize=8)
+def _rows(number: int) -> Array:
+    return np.arange(number)
+
+
+def _softmax(scores: Array) -> Array:
+    """Softmax over the last axis, in place."""
+    scores -= scores.max(-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(-1, keepdims=True)
+    return scores
+
+
+def _cross_entropy(logits: Array, targets: Array) -> tuple[Array, Array]:
+    """Losses (R, B, A) of logits (R, B, A, outputs) and, in their place, probabilities minus the one-hot targets."""
+    logits -= logits.max(-1, keepdims=True)
+    flat = logits.reshape(-1, *logits.shape[2:])
+    rows, chosen = _rows(len(flat)), targets.ravel()
+    picked = flat[rows, :, chosen]
+    np.exp(logits, out=logits)
+    total = logits.sum(-1)
+    logits /= total[..., None]
+    flat[rows, :, chosen] -= 1
+    losses: Array = np.log(total) - picked.reshape(total.shape)
+    return losses, logits
+
+
+@lru_cache(maxsize=32)
+def _masses(alphas: tuple[float, ...], data: SequenceData, dtype: Any, shift: float) -> Array:
+    """Attention (A, 1, T) that multiplies normalized counts."""
+    own = np.array(alphas)[:, None] + shift
+    informative = np.arange(data.vocabulary) >= data.common
+    return np.where(informative, own, 1 - own).astype(dtype)[:, None, :]
 
 
 def _uniform(shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[np.float64]:
@@ -93,15 +117,15 @@ def _uniform(shape: tuple[int, ...], generator: np.random.Generator) -> NDArray[
     return generator.uniform(-bound, bound, shape)
 
 
-def _start(circuit: str, kind: Kind, size: int, scale: float | None, generator: Any) -> dict[str, NDArray[np.float64]]:
+def _start(circuit: str, kind: Kind, size: int, scale: float | None, generator: Any) -> Parameters:
     names = (f"W_{circuit}",) if kind == "collapsed" else (f"U_{circuit}", f"V_{circuit}")
     if scale is not None:
         return {name: scale * np.eye(size) for name in names}
     return {name: _uniform((size, size), generator) for name in names}
 
 
-def _stack(starts: list[dict[str, NDArray[np.float64]]], dtype: torch.dtype) -> Parameters:
-    return {name: torch.tensor(np.stack([s[name] for s in starts]), dtype=dtype) for name in starts[0]}
+def _stack(starts: list[Parameters], dtype: DTypeLike) -> Parameters:
+    return {name: np.stack([s[name] for s in starts]).astype(dtype) for name in starts[0]}
 
 
 @dataclass(frozen=True)
@@ -120,7 +144,7 @@ class FixedAttention:
     ov: Kind
     alphas: tuple[float, ...]
 
-    def start(self, seeds: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Parameters:
+    def start(self, seeds: tuple[int, ...], dtype: DTypeLike = np.float32) -> Parameters:
         """Return initial parameters, matrices (S, A, T, T): each seed has one for all ``alphas``."""
         starts = []
         for seed in seeds:
@@ -132,50 +156,44 @@ class FixedAttention:
             starts.append({name: np.stack([value] * len(self.alphas)) for name, value in found.items()})
         return _stack(starts, dtype)
 
-    def features(self, counts: NDArray[Any], labels: NDArray[Any], dtype: torch.dtype) -> Batch:
+    def features(self, counts: NDArray[Any], labels: NDArray[Any], dtype: DTypeLike) -> Batch:
         """Normalize counts (..., T) within the block tokens and within the common tokens."""
         own = counts[..., self.data.common :].sum(-1, keepdims=True)
         other = counts[..., : self.data.common].sum(-1, keepdims=True)
         if not own.all():
             raise ValueError("a sequence has no token of a block: expected at least one to attend to")
-        x = torch.from_numpy(counts).to(dtype)
-        x[..., self.data.common :] /= torch.from_numpy(own).to(dtype)
-        x[..., : self.data.common] /= torch.from_numpy(other).to(dtype)
+        x = counts.astype(dtype)
+        x[..., self.data.common :] /= own
+        x[..., : self.data.common] /= other
         return _batch(self.data, x, labels)
 
-    def _log_probabilities(self, parameters: Parameters, batch: Batch, shift: float = 0.0) -> Tensor:
-        """Logarithms (S, B, A, outputs) of predicted probabilities."""
+    def _logits(self, parameters: Parameters, batch: Batch, shift: float = 0.0) -> Array:
+        """Logits (S, B, A, outputs)."""
         W = _product(parameters, "OV")
         seeds, alphas, outputs, tokens = W.shape
-        weighted = (W * _masses(self.alphas, self.data, W.dtype, shift)).view(seeds, alphas * outputs, tokens)
-        logits = torch.bmm(batch.counts, weighted.mT).view(seeds, -1, alphas, outputs)
+        weighted = (W * _masses(self.alphas, self.data, W.dtype, shift)).reshape(seeds, alphas * outputs, tokens)
+        logits: Array = (batch.counts @ _turned(weighted)).reshape(seeds, -1, alphas, outputs)
         if "bias_OV" in parameters:
             logits += parameters["bias_OV"][:, None]
-        return torch.log_softmax(logits, -1)
+        return logits
 
-    def _targets(self, batch: Batch) -> Tensor:
-        return batch.targets[:, :, None].expand(-1, -1, len(self.alphas), 1)
-
-    def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Tensor, Parameters]:
+    def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Array, Parameters]:
         """Return the mean losses (S, A) and the gradients of every parameter."""
-        logs = self._log_probabilities(parameters, batch)
-        seeds, size, alphas, outputs = logs.shape
-        targets = self._targets(batch)
-        losses = logs.gather(-1, targets).mean((1, 3)).neg_()
-        slope = logs.exp_()
-        slope.scatter_add_(-1, targets, slope.new_full(targets.shape, -1.0))
-        slope /= size
-        G = torch.bmm(slope.view(seeds, size, alphas * outputs).mT, batch.counts)
-        G = G.view(seeds, alphas, outputs, -1).mul_(_masses(self.alphas, self.data, slope.dtype, 0.0))
+        losses, slope = _cross_entropy(self._logits(parameters, batch), batch.targets)
+        seeds, size, alphas, outputs = slope.shape
+        G = _turned(slope.reshape(seeds, size, alphas * outputs)) @ batch.counts
+        G = G.reshape(seeds, alphas, outputs, -1)
+        G *= _masses(self.alphas, self.data, G.dtype, 0.0) / size
         found = _factor_gradients(parameters, "OV", G)
         if "bias_OV" in parameters:
-            found["bias_OV"] = slope.sum(1)
-        return losses, found
+            found["bias_OV"] = slope.sum(1) / size
+        return losses.mean(1), found
 
-    def losses(self, parameters: Parameters, batch: Batch, shift: float = 0.0) -> Tensor:
+    def losses(self, parameters: Parameters, batch: Batch, shift: float = 0.0) -> Array:
         """Return the mean losses (S, A) of the same weights with attention ``alpha + shift``."""
-        logs = self._log_probabilities(parameters, batch, shift)
-        return -logs.gather(-1, self._targets(batch)).mean((1, 3))
+        losses, _ = _cross_entropy(self._logits(parameters, batch, shift), batch.targets)
+        found: Array = losses.mean(1, dtype=np.float64)
+        return found
 
 
 @dataclass(frozen=True)
@@ -208,7 +226,7 @@ class TrainedAttention:
         """The factor of the scores."""
         return 1 / math.sqrt(self.data.vocabulary) if self.scale is None else self.scale
 
-    def start(self, seeds: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Parameters:
+    def start(self, seeds: tuple[int, ...], dtype: DTypeLike = np.float32) -> Parameters:
         """Return initial parameters (R, T, T), one run for each seed."""
         starts = []
         for seed in seeds:
@@ -217,48 +235,47 @@ class TrainedAttention:
             starts.append(query_key | _start("OV", self.ov, self.data.vocabulary, self.start_ov, generator))
         return _stack(starts, dtype)
 
-    def features(self, counts: NDArray[Any], labels: NDArray[Any], dtype: torch.dtype) -> Batch:
+    def features(self, counts: NDArray[Any], labels: NDArray[Any], dtype: DTypeLike) -> Batch:
         """Take the logarithms of counts (..., T), -inf for absent tokens."""
         with np.errstate(divide="ignore"):
-            table = torch.from_numpy(np.log(np.arange(256))).to(dtype)
-        return _batch(self.data, table[torch.from_numpy(counts).int()], labels)
+            table = np.log(np.arange(256)).astype(dtype)
+        return _batch(self.data, table[counts], labels)
 
-    def _attention(self, parameters: Parameters, batch: Batch) -> Tensor:
+    def _attention(self, parameters: Parameters, batch: Batch) -> Array:
         if "W_QK" in parameters:
-            scores = parameters["W_QK"][:, self._queries]
+            scores = self.score_scale * parameters["W_QK"][:, self._queries]
         else:
-            scores = torch.bmm(parameters["U_QK"][:, self._queries], parameters["V_QK"].mT)
-        return torch.softmax(torch.baddbmm(batch.counts, batch.classes, scores, alpha=self.score_scale), -1)
+            scores = parameters["U_QK"][:, self._queries] @ _turned(parameters["V_QK"])
+            scores *= self.score_scale
+        return _softmax(batch.classes @ scores + batch.counts)
 
-    def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Tensor, Parameters]:
+    def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Array, Parameters]:
         """Return the mean losses (R,) and the gradients of every parameter."""
         attention = self._attention(parameters, batch)
         W = _product(parameters, "OV")
-        logs = torch.log_softmax(torch.bmm(attention, W.mT), -1)
-        losses = logs.gather(-1, batch.targets).mean((1, 2)).neg_()
-        slope = logs.exp_()
-        slope.scatter_add_(-1, batch.targets, slope.new_full(batch.targets.shape, -1.0))
+        losses, slope = _cross_entropy((attention @ _turned(W))[:, :, None], batch.targets)
+        slope = slope[:, :, 0]
         slope /= slope.shape[1]
-        found = _factor_gradients(parameters, "OV", torch.bmm(slope.mT, attention))
-        by_attention = torch.bmm(slope, W).mul_(attention)
-        by_score = by_attention.sub_(attention.mul_(by_attention.sum(-1, keepdim=True)))
-        rows = torch.bmm(batch.classes.mT, by_score).mul_(self.score_scale)
-        return losses, found | self._query_key(parameters, rows)
+        found = _factor_gradients(parameters, "OV", _turned(slope) @ attention)
+        by_score = slope @ W
+        by_score *= attention
+        by_score -= attention * by_score.sum(-1, keepdims=True)
+        rows = _turned(batch.classes) @ by_score
+        rows *= self.score_scale
+        return losses.mean((1, 2)), found | self._query_key(parameters, rows)
 
-    def _query_key(self, parameters: Parameters, rows: Tensor) -> Parameters:
+    def _query_key(self, parameters: Parameters, rows: Array) -> Parameters:
         """Gradients of the query-key circuit, whose matrix moves in the ``rows`` of query tokens only."""
-        first = next(parameters[name] for name in ("W_QK", "U_QK") if name in parameters)
-        whole = torch.zeros_like(first)
+        whole = np.zeros_like(parameters["W_QK" if "W_QK" in parameters else "U_QK"])
         if "W_QK" in parameters:
             whole[:, self._queries] = rows
             return {"W_QK": whole}
-        torch.bmm(rows, parameters["V_QK"], out=whole[:, self._queries])
-        return {"U_QK": whole, "V_QK": torch.bmm(rows.mT, parameters["U_QK"][:, self._queries])}
+        whole[:, self._queries] = rows @ parameters["V_QK"]
+        return {"U_QK": whole, "V_QK": _turned(rows) @ parameters["U_QK"][:, self._queries]}
 
-    def measure(self, parameters: Mapping[str, Tensor], batch: Batch) -> Measured:
+    def measure(self, parameters: Mapping[str, Array], batch: Batch) -> Measured:
         """Return losses, probabilities of the target and attention on tokens of a block, each (R, B)."""
         own = dict(parameters)
         attention = self._attention(own, batch)
-        logs = torch.log_softmax(torch.bmm(attention, _product(own, "OV").mT), -1)
-        found = logs.gather(-1, batch.targets)[..., 0]
-        return Measured(-found, found.exp(), attention[..., self.data.common :].sum(-1))
+        losses, _ = _cross_entropy((attention @ _turned(_product(own, "OV")))[:, :, None], batch.targets)
+        return Measured(losses[..., 0], np.exp(-losses[..., 0]), attention[..., self.data.common :].sum(-1))

@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from numerics.training.models import Parameters
+from numerics.training.models import Array, Parameters
 
 __all__ = ["Optimizer", "Schedule", "circuit_of", "stepper"]
 
@@ -30,7 +29,7 @@ class Schedule:
     ``start`` and ``end`` are numbers, or arrays with one entry for each run.
 
     >>> Schedule(0.01, end=0.05, steps=4)(1)
-    tensor(0.0200, dtype=torch.float64)
+    array(0.02)
     """
 
     start: Any
@@ -42,20 +41,20 @@ class Schedule:
             value = getattr(self, name)
             if name == "end" and value is None:
                 continue
-            rates = torch.as_tensor(value, dtype=torch.float64)
-            if not bool((rates.isfinite() & (rates >= 0)).all()):
+            rates = np.asarray(value, dtype=np.float64)
+            if not (np.isfinite(rates) & (rates >= 0)).all():
                 raise ValueError(f"{name}={value!r}: expected a learning rate of at least 0 ({_RUNS})")
         if (self.end is None) != (self.steps == 0) or self.steps < 0:
             raise ValueError(
                 f"end={self.end!r}, steps={self.steps}: a ramp needs both, steps at least 1; neither is constant"
             )
 
-    def __call__(self, step: int) -> Tensor:
+    def __call__(self, step: int) -> Array:
         """Return the rates at a step, counted from 0."""
-        start = torch.as_tensor(self.start, dtype=torch.float64)
+        start = np.asarray(self.start, dtype=np.float64)
         if self.end is None:
             return start
-        return start + (torch.as_tensor(self.end, dtype=torch.float64) - start) * min(step / self.steps, 1.0)
+        return np.asarray(start + (np.asarray(self.end, dtype=np.float64) - start) * min(step / self.steps, 1.0))
 
 
 @dataclass(frozen=True)
@@ -100,48 +99,44 @@ def circuit_of(name: str) -> str:
     return name.rpartition("_")[2]
 
 
-def _sgd(optimizer: Optimizer, memory: dict[str, Tensor], name: str, direction: Tensor) -> Tensor:
+def _sgd(optimizer: Optimizer, memory: Parameters, name: str, direction: Array) -> Array:
     if not optimizer.momentum:
         return direction
-    if name not in memory:
-        memory[name] = direction.clone()
-    else:
-        memory[name].mul_(optimizer.momentum).add_(direction)
-    if optimizer.nesterov:
-        return direction.add(memory[name], alpha=optimizer.momentum)
-    return memory[name]
+    memory[name] = optimizer.momentum * memory[name] + direction if name in memory else direction
+    return direction + optimizer.momentum * memory[name] if optimizer.nesterov else memory[name]
 
 
-def _adam(optimizer: Optimizer, memory: dict[str, Tensor], name: str, direction: Tensor, step: int) -> Tensor:
-    first, second = optimizer.betas
-    for key, value, beta in ((f"m {name}", direction, first), (f"s {name}", direction**2, second)):
-        memory.setdefault(key, torch.zeros_like(direction)).lerp_(value, 1 - beta)
-    mean = memory[f"m {name}"] / (1 - first ** (step + 1))
-    root = (memory[f"s {name}"] / (1 - second ** (step + 1))).sqrt_()
-    return mean.div_(root.add_(optimizer.epsilon))
+def _adam(optimizer: Optimizer, memory: Parameters, name: str, direction: Array, step: int) -> Array:
+    means = []
+    for key, value, beta in zip("ms", (direction, direction**2), optimizer.betas, strict=True):
+        old = memory.get(f"{key} {name}", np.zeros_like(direction))
+        memory[f"{key} {name}"] = beta * old + (1 - beta) * value
+        means.append(memory[f"{key} {name}"] / (1 - beta ** (step + 1)))
+    found: Array = means[0] / (np.sqrt(means[1]) + optimizer.epsilon)
+    return found
 
 
-def _plain(rate: Tensor) -> Any:
+def _plain(rate: Array) -> Any:
     """A number where all runs have the same rate."""
     return float(rate) if rate.ndim == 0 else rate
 
 
 def stepper(
     optimizer: Optimizer, rates: Mapping[str, Schedule]
-) -> Callable[[int, Parameters, Parameters, Tensor | None], None]:
+) -> Callable[[int, Parameters, Parameters, Array | None], None]:
     """Return a function ``(step, parameters, gradients, active)`` that updates stacked parameters in place.
 
     ``active``, one number for each run, multiplies its rates: a run with 0 does not move.
     """
-    memory: dict[str, Tensor] = {}
+    memory: Parameters = {}
     constant = {circuit: _plain(schedule(0)) for circuit, schedule in rates.items() if schedule.end is None}
 
-    def step(number: int, parameters: Parameters, gradients: Parameters, active: Tensor | None = None) -> None:
+    def step(number: int, parameters: Parameters, gradients: Parameters, active: Array | None = None) -> None:
         now = {c: constant[c] if c in constant else _plain(schedule(number)) for c, schedule in rates.items()}
         for name, value in parameters.items():
             direction = gradients[name]
             if optimizer.weight_decay:
-                direction = direction.add(value, alpha=optimizer.weight_decay)
+                direction = direction + optimizer.weight_decay * value
             if optimizer.kind == "sgd":
                 direction = _sgd(optimizer, memory, name, direction)
             else:
@@ -149,9 +144,8 @@ def stepper(
             rate = now[circuit_of(name)]
             if active is not None:
                 rate = active * rate
-            if isinstance(rate, float):
-                value.sub_(direction, alpha=rate)
-            else:
-                value.sub_(direction * rate.to(value.dtype).view(*rate.shape, *[1] * (value.ndim - rate.ndim)))
+            if not isinstance(rate, float):
+                rate = rate.reshape(*rate.shape, *[1] * (value.ndim - rate.ndim)).astype(value.dtype)
+            np.subtract(value, rate * direction, out=value)
 
     return step

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -23,9 +22,8 @@ Job = tuple[Callable[..., Result], tuple[Any, ...], dict[str, Any]]
 def _start() -> None:
     """One thread; end without a word when interrupted, the first process speaks for all."""
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
-    os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
-    if "torch" in sys.modules:  # imported too early to see the environment
-        sys.modules["torch"].set_num_threads(1)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
 
 
 def _call(job: Job[Result]) -> Result:

@@ -1,7 +1,7 @@
 """Training runs: several seeds and settings in one batched run, reproducible from the seeds alone.
 
 Single precision by default: gradients of a batch scatter by far more than its rounding of 6e-8, and it halves the time
-of a step. Pass ``dtype=torch.float64`` to compare with exact statements.
+of a step. Pass ``dtype=np.float64`` to compare with exact statements.
 
 Source: arXiv 2608.06776, section on experiments.
 """
@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from numpy.typing import DTypeLike, NDArray
 
 from numerics.training.data import SequenceData
 from numerics.training.models import Batch, FixedAttention, Parameters, TrainedAttention
@@ -75,7 +73,7 @@ def _labels(data: SequenceData, number: int, plan: Plan, generator: np.random.Ge
 
 
 def batches(
-    model: Model, plan: Plan, generators: Sequence[np.random.Generator], number: int, dtype: torch.dtype
+    model: Model, plan: Plan, generators: Sequence[np.random.Generator], number: int, dtype: DTypeLike
 ) -> Batch:
     """Return ``number`` batches along the first axis, each with the sequences of every run."""
     drawn, chosen = [], []
@@ -86,9 +84,7 @@ def batches(
     return model.features(np.stack(drawn, 1), np.stack(chosen, 1), dtype)
 
 
-def fresh_batches(
-    model: Model, plan: Plan, seeds: Sequence[int], number: int, dtype: torch.dtype = torch.float32
-) -> Batch:
+def fresh_batches(model: Model, plan: Plan, seeds: Sequence[int], number: int, dtype: DTypeLike = np.float32) -> Batch:
     """Return fresh batches that training with these seeds never sees."""
     return batches(model, plan, [np.random.default_rng([seed, 2]) for seed in seeds], number, dtype)
 
@@ -98,7 +94,7 @@ def train(
     plan: Plan,
     seeds: Sequence[int],
     *,
-    dtype: torch.dtype = torch.float32,
+    dtype: DTypeLike = np.float32,
     watch: Callable[[int, Parameters], None] | None = None,
     start: Parameters | None = None,
 ) -> TrainingRun:
@@ -109,23 +105,23 @@ def train(
 
     Returns: `TrainingRun`; the same seeds give the same numbers whatever other seeds run along, up to rounding.
     """
-    parameters = {n: v.to(dtype).clone() for n, v in (start or model.start(tuple(seeds), dtype)).items()}
+    parameters = {n: np.array(v, dtype=dtype) for n, v in (start or model.start(tuple(seeds), dtype)).items()}
     generators = [np.random.default_rng([seed, 1]) for seed in seeds]
     update = stepper(plan.optimizer, plan.rates)
-    active: Tensor | None = None
+    active: NDArray[Any] | None = None
     history: list[NDArray[np.float64]] = []
     for epoch in range(plan.epochs):
         total: Any = 0.0
         for at, batch in enumerate(batches(model, plan, generators, plan.steps, dtype).steps()):
             losses, gradients = model.gradients(parameters, batch)
             update(epoch * plan.steps + at, parameters, gradients, active)
-            total = total + losses.double()
+            total = total + losses.astype(np.float64)
         mean = total / plan.steps
-        history.append(np.where(active.numpy() > 0, mean.numpy(), np.nan) if active is not None else mean.numpy())
+        history.append(np.where(active > 0, mean, np.nan) if active is not None else mean)
         if watch is not None:
             watch(epoch + 1, parameters)
         if plan.until_loss is not None and epoch and epoch % plan.check_every == 0:
-            active = (torch.ones_like(mean) if active is None else active) * (mean > plan.until_loss)
+            active = (np.ones_like(mean) if active is None else active) * (mean > plan.until_loss)
             if not bool(active.any()):
                 break
     loss = np.stack(history)

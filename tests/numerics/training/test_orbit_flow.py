@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from scipy.integrate import solve_ivp
 
 from numerics.training import FixedAttention, SampledLoss, SequenceData, orbit_training_flow
@@ -46,18 +45,18 @@ def every_image(data: SequenceData) -> tuple[Any, Any]:
     return np.concatenate(found)[None], np.array(labels)[None]
 
 
-def expand(loss: SampledLoss, values: Any) -> dict[str, torch.Tensor]:
+def expand(loss: SampledLoss, values: Any) -> dict[str, Any]:
     """The matrices with these orbit values."""
     number = len(symmetry_of(loss.data).orbits)
     found = {"W_OV": values[orbit_matrix(loss.data, loss.orbits[:number])]}
     if loss.bias:
         found["bias_OV"] = values[number:][orbit_matrix(loss.data, loss.orbits[number:], 1)[:, 0]]
-    return {n: torch.tensor(v)[None, None] for n, v in found.items()}
+    return {n: v[None, None] for n, v in found.items()}
 
 
 def full_model(data: SequenceData, ov: Any) -> tuple[FixedAttention, Any]:
     model = FixedAttention(data, ov, (ALPHA,))
-    return model, model.features(*every_image(data), torch.float64)
+    return model, model.features(*every_image(data), np.float64)
 
 
 def test_every_entry_is_in_one_orbit() -> None:
@@ -78,35 +77,33 @@ def test_loss_and_gradient_of_every_entry(bias: bool, swapped: bool) -> None:
     values = np.random.default_rng(0).standard_normal(len(loss.orbits))
     model, batch = full_model(data, "collapsed")
     losses, gradients = model.gradients(expand(loss, values), batch)
-    assert abs(loss.losses(values).mean() - float(losses)) < 1e-13
+    assert abs(loss.losses(values).mean() - losses.item()) < 1e-13
     beside = replace(loss, alpha=ALPHA + 0.005)
-    assert abs(beside.losses(values).mean() - float(model.losses(expand(loss, values), batch, 0.005))) < 1e-13
+    assert abs(beside.losses(values).mean() - model.losses(expand(loss, values), batch, 0.005).item()) < 1e-13
     sizes = np.array([int(o.size) for o in loss.orbits])
     predicted = expand(loss, loss.derivative(values) / sizes)
     for name, entries in predicted.items():
-        assert entries.abs().max() > 1e-3
-        assert (gradients[name] - entries).abs().max() < 1e-14
+        assert np.abs(entries).max() > 1e-3
+        assert np.abs(gradients[name] - entries).max() < 1e-14
     # twin: the sample alone, without its images, has no such gradient
-    alone = model.gradients(
-        expand(loss, values), model.features(*(x[:, :SIZE] for x in every_image(data)), torch.float64)
-    )
-    assert max((alone[1][n] - v).abs().max() for n, v in predicted.items()) > 1e-3
+    alone = model.gradients(expand(loss, values), model.features(*(x[:, :SIZE] for x in every_image(data)), np.float64))
+    assert max(np.abs(alone[1][n] - v).max() for n, v in predicted.items()) > 1e-3
 
 
-def integrate(model: FixedAttention, batch: Any, start: dict[str, torch.Tensor], time: float) -> dict[str, Any]:
+def integrate(model: FixedAttention, batch: Any, start: dict[str, Any], time: float) -> dict[str, Any]:
     """Gradient flow of every entry."""
     shapes = {n: v.shape for n, v in start.items()}
-    ends = np.cumsum([v.numel() for v in start.values()])[:-1]
+    ends = np.cumsum([v.size for v in start.values()])[:-1]
 
-    def unpack(state: Any) -> dict[str, torch.Tensor]:
+    def unpack(state: Any) -> dict[str, Any]:
         parts = np.split(state, ends)
-        return {n: torch.tensor(p).view(s) for (n, s), p in zip(shapes.items(), parts, strict=True)}
+        return {n: p.reshape(s) for (n, s), p in zip(shapes.items(), parts, strict=True)}
 
     def velocity(t: float, state: Any) -> Any:
         slopes = model.gradients(unpack(state), batch)[1]
-        return -np.concatenate([slopes[n].numpy().ravel() for n in shapes])
+        return -np.concatenate([slopes[n].ravel() for n in shapes])
 
-    first = np.concatenate([v.numpy().ravel() for v in start.values()])
+    first = np.concatenate([v.ravel() for v in start.values()])
     return unpack(solve_ivp(velocity, (0, time), first, rtol=1e-8, atol=1e-10).y[:, -1])
 
 
@@ -119,9 +116,9 @@ def test_collapsed_flow_is_that_of_the_full_matrix() -> None:
     assert run.loss[0] == pytest.approx(np.log(DATA.vocabulary), abs=1e-14)
     assert run.loss[-1] < 0.5 * run.loss[0]
     # ten times the tolerance of the integrations
-    assert max((end[n] - v).abs().max() for n, v in predicted.items()) < 1e-6
+    assert max(np.abs(end[n] - v).max() for n, v in predicted.items()) < 1e-6
     assert run.quotient[-1] == pytest.approx(
-        float(model.losses(end, batch) - model.losses(end, batch, 0.005)) / 0.005, abs=1e-5
+        (model.losses(end, batch) - model.losses(end, batch, 0.005)).item() / 0.005, abs=1e-5
     )
 
 
@@ -131,12 +128,12 @@ def test_factorized_flow_is_that_of_the_factors(start: float, monkeypatch: pytes
     loss = loss_of(DATA, False)
     run = orbit_training_flow(loss, "factorized", [0.0, 10.0], rate=0.1, steps=20, rtol=1e-8)
     model, batch = full_model(DATA, "factorized")
-    root = np.sqrt(start) * torch.eye(DATA.vocabulary, dtype=torch.float64)
-    nothing = torch.zeros_like(root)
-    factors = {"U_OV": torch.hstack([root, nothing])[None, None], "V_OV": torch.hstack([nothing, root])[None, None]}
+    root = np.sqrt(start) * np.eye(DATA.vocabulary)
+    nothing = np.zeros_like(root)
+    factors = {"U_OV": np.hstack([root, nothing])[None, None], "V_OV": np.hstack([nothing, root])[None, None]}
     end = integrate(model, batch, factors, 20.0)
-    W = end["U_OV"] @ end["V_OV"].mT
-    difference = float((W - expand(loss, run.values[-1])["W_OV"]).abs().max())
+    W = end["U_OV"] @ end["V_OV"].swapaxes(-1, -2)
+    difference = float(np.abs(W - expand(loss, run.values[-1])["W_OV"]).max())
     assert run.loss[-1] < 0.5 * run.loss[0]
     if start == START:
         assert difference < 1e-6

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from numerics.training import FixedAttention, Plan, Schedule, SequenceData, TrainedAttention, fresh_batches, train
 
@@ -21,19 +20,19 @@ def plan(**changes: Any) -> Plan:
 @pytest.mark.parametrize("ov", ["collapsed", "factorized"])
 def test_a_run_does_not_depend_on_its_neighbors(ov: Any) -> None:
     model = TrainedAttention(SMALL, "factorized", ov)
-    together = train(model, plan(), (4, 7), dtype=torch.float64)
-    alone = train(model, plan(), (7,), dtype=torch.float64)
-    other = train(model, plan(), (5,), dtype=torch.float64)
+    together = train(model, plan(), (4, 7), dtype=np.float64)
+    alone = train(model, plan(), (7,), dtype=np.float64)
+    other = train(model, plan(), (5,), dtype=np.float64)
     # 30 steps of products that may be summed in another order
     assert np.abs(together.loss[:, 1:] - alone.loss).max() < 1e-12
     assert np.abs(together.loss[:, 1:] - other.loss).max() > 1e-3
-    assert (train(model, plan(), (7,), dtype=torch.float64).loss == alone.loss).all()
+    assert (train(model, plan(), (7,), dtype=np.float64).loss == alone.loss).all()
 
 
 def test_curves_of_a_seed_share_its_sequences() -> None:
     several = FixedAttention(SMALL, "collapsed", (0.3, 0.8))
     single = FixedAttention(SMALL, "collapsed", (0.8,))
-    found = [train(m, plan(balanced=True), (1, 2), dtype=torch.float64) for m in (several, single)]
+    found = [train(m, plan(balanced=True), (1, 2), dtype=np.float64) for m in (several, single)]
     assert found[0].loss.shape == (6, 2, 2)
     assert np.abs(found[0].loss[..., 1:] - found[1].loss).max() < 1e-12
     assert (found[0].loss[-1] < found[0].loss[0]).all()
@@ -41,16 +40,16 @@ def test_curves_of_a_seed_share_its_sequences() -> None:
 
 def test_single_precision_is_close() -> None:
     model = TrainedAttention(SMALL, "collapsed", "collapsed")
-    single, double = (train(model, plan(), (1,), dtype=t) for t in (torch.float32, torch.float64))
+    single, double = (train(model, plan(), (1,), dtype=t) for t in (np.float32, np.float64))
     # 30 steps of relative rounding 6e-8, amplified by rates of 1
     assert 0 < np.abs(single.loss - double.loss).max() < 1e-5
 
 
 def test_stops_are_looked_at_after_epochs_3_5_7() -> None:
     model = TrainedAttention(SMALL, "collapsed", "collapsed")
-    free = train(model, plan(epochs=9), (1, 2, 3), dtype=torch.float64)
+    free = train(model, plan(epochs=9), (1, 2, 3), dtype=np.float64)
     goal = float(np.median(free.loss[4]))
-    stopped = train(model, plan(epochs=9, until_loss=goal, check_every=2), (1, 2, 3), dtype=torch.float64)
+    stopped = train(model, plan(epochs=9, until_loss=goal, check_every=2), (1, 2, 3), dtype=np.float64)
     for run in range(3):
         reached = [e + 1 for e in range(2, 9, 2) if free.loss[e, run] <= goal]
         wanted = reached[0] if reached else 9
@@ -59,7 +58,7 @@ def test_stops_are_looked_at_after_epochs_3_5_7() -> None:
         assert np.isnan(stopped.loss[wanted:, run]).all()
     assert len(set(stopped.epochs)) > 1
     first = int(np.argmin(stopped.epochs))
-    short = train(model, plan(epochs=int(stopped.epochs[first])), (1, 2, 3), dtype=torch.float64)
+    short = train(model, plan(epochs=int(stopped.epochs[first])), (1, 2, 3), dtype=np.float64)
     assert (stopped.parameters["W_OV"][first] == short.parameters["W_OV"][first]).all()
 
 
