@@ -119,7 +119,7 @@ def training_point(
     share: list[float] = []
 
     def watch(_epoch: int, parameters: Any) -> None:
-        mass = net.measure(parameters, fresh).attention[0].double().numpy()
+        mass = net.measure(parameters, fresh).attention[0].astype(float)
         attention.append(float(mass.mean()))
         share.append(float(share_above(mass, 0.5)))
 
