@@ -181,6 +181,23 @@ def _decide_blocks(obligation: Obligation) -> Outcome:
     return Outcome(obligation, "undecided" if open_ else "proved", how)
 
 
+def _is_infinite(value: Any) -> bool:
+    """Whether a value with infinities in it is infinite: one infinite term, times factors that are not zero.
+
+    SymPy keeps a factor that vanishes without looking so beside an infinity; the product may be anything.
+    """
+    if value in (zoo, oo, -oo):
+        return True
+    if value.is_Add:
+        infinite = [term for term in value.args if term.has(zoo, oo, -oo)]
+        return len(infinite) == 1 and _is_infinite(infinite[0])
+    if value.is_Mul:
+        infinite = [factor for factor in value.args if factor.has(zoo, oo, -oo)]
+        finite = [factor for factor in value.args if factor not in infinite]
+        return all(map(_is_infinite, infinite)) and all(prove_zero(f).answer == "different" for f in finite)
+    return False
+
+
 def decide(obligation: Obligation) -> Outcome:
     """Decide one obligation exactly; what cannot be decided stays undecided."""
     value = obligation.value
@@ -191,7 +208,7 @@ def decide(obligation: Obligation) -> Outcome:
         # 0/0 by putting in a value: the limit may exist
         return Outcome(obligation, "undecided", f"no value: {value}")
     if isinstance(value, Basic) and value.has(zoo, oo, -oo):
-        return Outcome(obligation, "refuted", f"no finite value: {value}")
+        return Outcome(obligation, "refuted" if _is_infinite(value) else "undecided", f"no finite value: {value}")
     if obligation.relation == "> 0":
         return _decide_sign(obligation)
     if isinstance(value, Words):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Eq, Ge, Le, Ne, Symbol, erf, erfc, exp, sin
+from sympy import Add, Eq, Ge, Le, Mul, Ne, Symbol, erf, erfc, exp, sin, sqrt, zoo
 from sympy.core.relational import Relational
 
 from theory.blocks import BlockMatrix
 from theory.identities import Decision
 from theory.line import collapsed_line
 from theory.registry import Claim, Obligation, claims, decide, find, prove
-from theory.symbols import M, b
+from theory.symbols import K, M, b, n
 from theory.task import TokenTask
 from theory.words import matrix
 
@@ -117,3 +117,16 @@ def test_weak_relations_are_refused_with_the_nearest_choice(relation: Relational
     # twin: the strict ones are claims
     strict = b < M
     assert Claim("mine", strict).stated["mine"] == strict
+
+
+def test_an_infinity_refutes_only_where_its_factors_are_not_zero() -> None:
+    """A factor that vanishes in a form that SymPy doesn't see through may cancel the infinity."""
+    hidden = sqrt(n**2 + 2 * n + 1) - n - 1
+    for value, answer in (
+        (zoo, "refuted"),
+        (zoo * (n + 1) + n, "refuted"),
+        (Mul(zoo, hidden, evaluate=False), "undecided"),
+        (Add(zoo * n, zoo * K, evaluate=False), "undecided"),
+        (Mul(exp(zoo, evaluate=False), n, evaluate=False), "undecided"),
+    ):
+        assert decide(Obligation("infinite", value)).answer == answer, value
