@@ -24,15 +24,15 @@ _HOME = {
     "Request": "drawing",
     "draw": "drawing",
     "FORMATS": "style",
-    "fig2": ("numerics.figures.heatmaps", "attention against the probability of the next token, after training"),
+    "figure_bytes": "style",
     "trajectory_figure": "trajectories",
 }
 
 #: Name of a figure -> module that draws it and what it shows.
 FIGURES: dict[str, tuple[str, str]] = {
+    "fig2": ("numerics.figures.heatmaps", "attention against the probability of the next token, after training"),
     "fig3": ("numerics.figures.fixed_attention", "training under fixed attention, and the flow of the orbit values"),
     "fig4": ("numerics.figures.stopping_curves", "time courses and stopping curves of the two scalar equations"),
-    "figure_bytes": "style",
     "line": ("numerics.figures.straight_lines", "the full model on the straight lines of the first integral"),
 }
 
