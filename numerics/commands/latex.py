@@ -42,10 +42,12 @@ def latex(
     if width <= 0:
         raise ValueError(f"--column={column}: expected a width in points above {_NUMBER:g}, such as 234")
     from theory.latex.notation import Notation, load_notation
+    from theory.latex.overrides import check_overrides
     from theory.registry import claims
 
     chosen = Notation() if notation is None else load_notation(notation)
     known = claims()
+    check_overrides(known, chosen)
     folder = make_folder("--out", out)
     files, verdicts = _files(known, chosen, evidence, width)
     write_files({folder / name: content for name, content in files.items()})

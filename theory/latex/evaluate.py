@@ -101,26 +101,39 @@ def _sum(node: Sum) -> Any:
         values = [(s, v) for s, v in values if isinstance(v, Words)]
     if True in kinds:
         return reduce(lambda total, item: total + item[0] * item[1], values, Words.of({}))
-    return sympy.Add(*(s * v for s, v in values))
+    return sympy.Add(*(sympy.Mul(s, *_factors(t)) for s, t in zip(node.signs, node.terms, strict=True)))
 
 
 def _product(node: Product) -> Any:
-    scalar: Any = Integer(1)
+    scalars: list[Any] = []
     words: Words | None = None
     for factor in node.factors:
         value = evaluate(factor)
         if isinstance(value, Words):
             words = value if words is None else words @ value
         else:
-            scalar = scalar * value
+            scalars += _factors(factor)
+    scalar = sympy.Mul(*scalars)
     return scalar if words is None else scalar * words
+
+
+def _factors(node: Node) -> list[Any]:
+    """The factors of a scalar, all of its product together: a number would go into a sum beside it alone."""
+    if isinstance(node, Product):
+        return [f for factor in node.factors for f in _factors(factor)]
+    if isinstance(node, Quotient):
+        evaluate(node)
+        return [*_factors(node.top), *(1 / f for f in _factors(node.bottom))]
+    return [evaluate(node)]
 
 
 def _quotient(node: Quotient) -> Any:
     top, bottom = evaluate(node.top), _scalar(node.bottom, "denominator")
     if bottom == 0:
         raise LatexError(node.bottom.place, "a division by 0")
-    return top / bottom if not isinstance(top, Words) else (1 / bottom) * top
+    if isinstance(top, Words):
+        return (1 / bottom) * top
+    return sympy.Mul(*_factors(node.top), *(1 / f for f in _factors(node.bottom)))
 
 
 def _power(node: Power) -> Any:

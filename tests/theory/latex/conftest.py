@@ -98,6 +98,8 @@ def _is_plain(value: Any) -> bool:
     for part in preorder_traversal(value):
         if getattr(part, "is_extended_real", None) is False:
             return False
+        if isinstance(part, Rate) and part.args[0].is_Symbol and part.args[0] not in _PLAIN:
+            return False
         if isinstance(part, Integral) and not _is_plain_integral(part):
             return False
     return True
