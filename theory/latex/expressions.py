@@ -304,6 +304,9 @@ def _power(value: Any, notation: Notation) -> str:
 
 
 def _script(text: str) -> str:
+    """A superscript or subscript; one in parentheses would read like an index without a second pair of braces."""
+    if text.startswith("(") and text.endswith(")"):
+        return f"{{{{{text}}}}}"
     return text if len(text) == 1 else f"{{{text}}}"
 
 

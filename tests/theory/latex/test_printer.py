@@ -63,6 +63,7 @@ GOLDEN = [
     (exp(1), "e"),
     (exp(2 * q), "e^{2q}"),
     (exp(q), "e^q"),
+    (exp((q + 1) * (s + 1)), "e^{{(q+1)(s+1)}}"),
     (Integral(exp(s) / s, (s, 1, q)), r"\int_1^q \frac{e^s}{s}\,\mathrm{d}s"),
     (Integral(exp(s), (s, 0, q)) + q, r"q+\int_0^q e^s\,\mathrm{d}s"),
     (Integral(exp(s) + s, (s, 0, q)) * q / 2, r"\frac{q}{2}\,\int_0^q (e^s+s)\,\mathrm{d}s"),
