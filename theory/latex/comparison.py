@@ -23,12 +23,14 @@ from theory.errors import GradlineError
 from theory.frozen import FrozenMap
 from theory.identities import Decision, prove_zero
 from theory.inputs import conditions
+from theory.latex.names import SCALARS
 from theory.latex.notation import Rate
 from theory.latex.preparing import prepared, prepared_alpha
 from theory.latex.stated import Statement
 from theory.latex.vocabulary import CONSTANT, MOVING
+from theory.paper.settings import LOSS
 from theory.positivity import nonzero, sign
-from theory.symbols import alpha, mu_QK, t
+from theory.symbols import PARAMETERS, STATES, alpha, mu_OV, mu_QK, t
 from theory.witnesses import points
 from theory.words import Words, matrix
 
@@ -97,12 +99,42 @@ def compare_with(
 
 
 def _compare_scalars(left: Any, right: Any, statement: Statement, given: tuple[Basic, ...], relation: str) -> Result:
-    given = (*statement.given, *given)
+    found = _judged(left, right, statement, (*statement.given, *given), relation)
+    if found.answer == "differs":
+        strange = _strangers(left - right, statement)
+        if strange:
+            reason = f"it contains {', '.join(strange)}, about which the claim says nothing"
+            return Result("undecided", statement, reason)
+    return found
+
+
+def _strangers(p: Expr, statement: Statement) -> list[str]:
+    """What an equation contains beside parameters, coordinates and what the statement speaks of."""
+    p = prepared(p, statement)
+    names = statement.quantity if isinstance(statement.quantity, tuple) else (statement.quantity,)
+    own = {*PARAMETERS, *STATES, alpha, t, SCALARS["L"], CONSTANT, *statement.starts.values(), *names}
+    for value in (statement.value, statement.quantity, *statement.definitions.values()):
+        own |= set(getattr(value, "free_symbols", ()))
+    if statement.kind == "constant":
+        rates = {r for r in p.atoms(Rate) if r.args[0] not in names}
+    else:
+        rates = {r for r in p.atoms(Rate) if r != statement.quantity and not _is_part(r, statement.quantity)}
+        own -= {CONSTANT}
+    found = {f"d{r.args[0]}/d{r.args[1]}" for r in rates}
+    return sorted(found | {s.name for s in p.free_symbols - own if not isinstance(s, Dummy)})
+
+
+def _is_part(rate: Rate, quantity: Any) -> bool:
+    """Whether a rate in time belongs to a slope ``dx/dy``."""
+    return isinstance(quantity, Rate) and rate.args[1] == t and rate.args[0] in quantity.args
+
+
+def _judged(left: Any, right: Any, statement: Statement, given: tuple[Basic, ...], relation: str) -> Result:
     a, b = (prepared(side, statement) for side in (left, right))
     if statement.relation == "~":
         return _compare_leading(a, b, statement, given, relation)
     if relation == "~":
-        found = _compare_scalars(left, right, statement, given, "=")
+        found = _judged(left, right, statement, given, "=")
         if found.answer != "differs":
             return found
         return Result("undecided", statement, "an approximation, which can't be refuted")
@@ -117,6 +149,9 @@ def _decide(value: Expr, given: tuple[Basic, ...], statement: Statement) -> Deci
     """Whether a value is zero, with the attention written out where that is needed."""
     if value.has(S.NaN, S.ComplexInfinity, S.Infinity, S.NegativeInfinity):
         return Decision("undecided", "no finite value")
+    loss = SCALARS["L"]
+    if statement.quantity != loss and value.has(loss) and not statement.value.has(loss):
+        value = value.xreplace({loss: LOSS})
     decision = prove_zero(value, given)
     if decision.answer == "equal" or statement.fixed_attention or not value.has(alpha) or not value.has(mu_QK):
         return decision
@@ -247,12 +282,22 @@ def _compare_leading(a: Expr, b: Expr, statement: Statement, given: tuple[Basic,
             return Result("exact", statement, decision.reason, decision.assumptions)
         if decision.answer == "equal":
             return Result("undecided", statement, "an equality, where the claim is about leading behavior: write \\sim")
+        if decision.answer == "different" and not _is_power(left * value / (right * quantity), given):
+            return Result("undecided", statement, "another formula, and its leading behavior is not compared")
         if decision.answer == "different":
-            found = Result(
-                "differs", statement, decision.reason, point=decision.witness, residual=left * value / quantity - right
-            )
-            best = best or found
+            residual = left * value / quantity - right
+            best = best or Result("differs", statement, decision.reason, point=decision.witness, residual=residual)
     return best or Result("undecided", statement, f"{quantity} is on neither side")
+
+
+def _is_power(ratio: Expr, given: tuple[Basic, ...]) -> bool:
+    """Whether a ratio is a product of powers of what moves: where it is not 1, the sides do not behave alike."""
+    moving = [s for s in (t, mu_OV, mu_QK, alpha, SCALARS["L"]) if ratio.has(s)]
+    for s in moving:
+        order = s * diff(ratio, s) / ratio
+        if any(prove_zero(diff(order, other), given).answer != "equal" for other in moving):
+            return False
+    return True
 
 
 # ---- constants of the motion -----------------------------------------------------------------------------------

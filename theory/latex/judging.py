@@ -10,6 +10,7 @@ from typing import Any, Literal
 import sympy
 from flint import arb, ctx
 from sympy import Basic, Expr, Lt, Symbol, oo
+from sympy.core.function import AppliedUndef
 
 from theory.balls import enclose
 from theory.counterexamples import shrink
@@ -24,9 +25,9 @@ from theory.latex.notation import Rate
 from theory.latex.preparing import prepared, prepared_alpha
 from theory.latex.repair import Repair, factor_of, repair
 from theory.latex.stated import Statement, definition_statements
-from theory.latex.tokens import LatexError, Place
+from theory.latex.tokens import LatexError
 from theory.latex.vocabulary import CONSTANT, Vocabulary
-from theory.symbols import PARAMETERS, N, alpha
+from theory.symbols import PARAMETERS, STATES, N, alpha
 from theory.witnesses import decimal_bounds, holds, points
 from theory.words import Words
 
@@ -174,7 +175,17 @@ def _judge_chain(
         result, _ = _combined(links, _special(definition, context), relations)
         if result.matches:
             return _match([(definition, result)], context, relations)
-    return _no_match(links, results, relations, words, chain.place)
+    defined = [d for d in named.values() if _defines(links[0].values[0], d.quantity)]
+    if defined and not any(_is_relevant(links[:1], s) for s in stated if s.quantity == links[0].values[0]):
+        results = [(d, _combined(links, _special(d, context), relations)) for d in defined]
+    return _no_match(links, results, relations, words)
+
+
+def _defines(left: Any, quantity: Any) -> bool:
+    """Whether the left side of an equation is a named quantity, or a named function of a symbol."""
+    if isinstance(quantity, AppliedUndef) and isinstance(left, AppliedUndef):
+        return left.func == quantity.func and left.args[0].is_Symbol and left.args[0] not in STATES
+    return bool(left == quantity)
 
 
 def _can_hold(relations: tuple[Basic, ...]) -> bool:
@@ -244,7 +255,6 @@ def _no_match(
     results: Sequence[tuple[Statement, tuple[Result, _Link]]],
     given: tuple[Basic, ...],
     words: Vocabulary,
-    place: Place,
 ) -> Finding:
     relevant = [(s, found) for s, found in results if _is_relevant(links, s)]
     chosen = relevant or list(results)

@@ -207,6 +207,7 @@ def _local(node: Node, used: set[Symbol], words: Vocabulary) -> Iterator[_Edit]:
 def _numbers_at(node: Name) -> Iterator[_Edit]:
     """A name with an exponent, without it, or beside a 1."""
     place, one = node.place, Number(Fraction(1), node.place)
+    yield _Edit(Call("Abs", (node,), place), f"|{node.latex}| in place of {node.latex}", place, 1)
     yield _Edit(_squared(node), f"{node.latex} squared", place, 3)
     yield _Edit(one, f"no {node.latex}", place, 3)
     for sign in (-1, 1):

@@ -123,6 +123,13 @@ FORMS = [
         "undecided",
     ),
     ("loss-rate", r"L = \frac{(M-1)b}{\eta_{OV}t}", "undecided"),  # only the leading behavior is claimed
+    ("loss-rate", r"L \sim \frac{(M-1)b}{\eta_{OV}t+1}", "undecided"),  # behaves alike, in another form
+    ("loss-rate", r"L \sim \frac{(M-1)b}{\eta_{OV}t^2}", "differs"),
+    ("attention-limit", r"1-\alpha \sim \frac{2}{\kappa\gamma^2\mu_{OV}^2}", "match"),
+    ("attention-limit", r"1-\alpha \sim \frac{2}{\kappa\gamma\mu_{OV}^2}", "differs"),
+    ("flow-collapsed", r"\frac{dL}{dt} = -\alpha\eta_{OV}", "undecided"),  # the claim says nothing about it
+    ("flow-collapsed", r"\dot\mu_{OV} = \frac{x\,\alpha}{b D}", "undecided"),
+    ("flow-collapsed", r"\dot\mu_{OV} = \frac{L\,\alpha}{b D}", "differs"),
     ("stopping-state", r"\mu_{OV} = \frac1\alpha\log\frac{M-1}{e^L-1}", "match"),
     ("stopping-state", r"e^{\alpha\mu_{OV}}(e^L-1) = M-1", "match"),
     ("attention-mass", r"1-\alpha = \frac{n}{m e^{\gamma\mu_{QK}}+n}", "match"),
