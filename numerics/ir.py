@@ -199,6 +199,8 @@ class _Builder:
         return total
 
     def _power(self, base: Any, power: Any) -> int:
+        if not base.free_symbols and not power.free_symbols:
+            return self._number(base**power)
         if power.could_extract_minus_sign():
             return self.emit("div", self.constant(Fraction(1)), self._power(base, -power))
         if power.is_Integer and int(power) <= _LARGEST_POWER:

@@ -64,6 +64,7 @@ EVERYWHERE = {
     "Wright omega, scaled": LambertW(exp(x / 3) / 7),
     "asinh": asinh(x),
     "constants": sqrt(2) * x + log(2) * x + exp(2) * x,
+    "constants below": x / sqrt(pi) + x / log(2) ** 2 - x / pi ** Rational(5, 2) + sqrt(3) / exp(2),
     "maximum": Max(1.0, x),
     "minimum": Min(x, Rational(1, 3)),
     "magnitude": Abs(x) * sign(x) + Rational(1, 3),
