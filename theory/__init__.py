@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from theory.identities import compare as compare
     from theory.integrals import FirstIntegral as FirstIntegral
     from theory.integrals import first_integral as first_integral
+    from theory.latex.printer import to_latex as to_latex
     from theory.model import AttentionModel as AttentionModel
     from theory.registry import Claim as Claim
     from theory.registry import claims as claims
@@ -42,6 +43,7 @@ _HOME = {
     "compare": "identities",
     "Decision": "identities",
     "UndecidedError": "identities",
+    "to_latex": "latex.printer",
     "GradlineError": "errors",
     "NoLineError": "errors",
 }

@@ -56,11 +56,11 @@ RELATIONS: dict[Any, str] = {Eq: "=", Ne: r"\ne", Gt: ">", Ge: r"\ge", Lt: "<", 
 
 
 def to_latex(value: Any, notation: Notation = DEFAULT) -> str:
-    r"""LaTeX of a SymPy expression or relation, or of matrix `Words`, for math mode.
+    r"""LaTeX of a SymPy expression or relation, of matrix `Words`, or of the equations of a claim.
 
     Parameters: ``value``; ``notation``, the names and the style.
 
-    Returns: LaTeX on one line that needs amsmath.
+    Returns: LaTeX on one line for math mode that needs amsmath; for a claim, a display of its equations.
 
     Raises: ``GradlineError`` for a kind of expression that has no LaTeX here, naming it.
 
@@ -74,7 +74,13 @@ def to_latex(value: Any, notation: Notation = DEFAULT) -> str:
     if type(value) in RELATIONS:
         return f"{to_latex(value.lhs, notation)}{_spaced(RELATIONS[type(value)])}{to_latex(value.rhs, notation)}"
     if not isinstance(value, Expr):
-        raise GradlineError(f"LaTeX of {value!r}: expected a SymPy expression, a relation or Words")
+        from theory.latex.claim_equations import folded
+        from theory.latex.displays import display
+        from theory.registry import Claim
+
+        if isinstance(value, Claim):
+            return display(folded(value), notation)
+        raise GradlineError(f"LaTeX of {value!r}: expected a SymPy expression, a relation, Words or a claim")
     return expression_latex(value, notation)
 
 

@@ -124,3 +124,16 @@ def test_different_expressions_have_different_latex(random_expression):
     for seed in range(200):
         value = random_expression(seed)
         assert found.setdefault(to_latex(value), value) == value
+
+
+def test_a_claim_is_a_display_of_its_equations():
+    assert to_latex(find("loss-on-line")) == (
+        "\\begin{equation*}\nL=\\log((M-1)e^{-\\alpha\\mu_{\\mathrm{OV}}}+1)\n\\end{equation*}"
+    )
+    assert to_latex(find("flow-collapsed")).startswith("\\begin{align*}")
+
+
+def test_public_name():
+    import theory
+
+    assert theory.to_latex(M) == "M"
