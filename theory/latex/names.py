@@ -23,6 +23,7 @@ _WRITTEN = {
     "ell": r"\ell",
     "epsilon": r"\varepsilon",
     "mu_next": r"\mu_{+}",
+    **{f"e_{kind}": rf"\xi_{{\mathrm{{{kind}}}}}" for kind in ("same", "other")},
     **{f"W_OV_{kind}": rf"w_{{\mathrm{{{kind}}}}}" for kind in ("same", "other", "noise")},
     "W_QK_informative": r"q_{\mathrm{info}}",
     **{f"W_QK_{kind}": rf"q_{{\mathrm{{{kind}}}}}" for kind in ("same", "other", "noise")},
