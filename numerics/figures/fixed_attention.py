@@ -155,6 +155,7 @@ def _column(axes: Any, panel: _Panel) -> None:
 def _signed_axis(axis: Axes, linear: float, ticks: list[float], words: str) -> None:
     """Decades on both sides of 0, linear between."""
     axis.set_yscale("symlog", linthresh=linear, linscale=0.8)
+    axis.margins(y=0.08)
     axis.axhline(0, color="0.4", linewidth=0.6)
     low, high = axis.get_ylim()
     shown = [t for t in ticks if low <= t <= high]
