@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help verify test test-quick check docs format coverage golden clean
+.PHONY: bench help verify test test-quick check docs format coverage golden clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
@@ -40,6 +40,9 @@ coverage: $(STAMP) ## branch coverage of both packages
 
 docs: $(STAMP) ## build the documentation into docs/_build, warnings are errors
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+bench: $(STAMP) ## kernels and sweeps side by side, into docs/benchmarks.md
+	env -u OPENBLAS_NUM_THREADS -u OPENBLAS_CORETYPE $(BIN)/python tests/benchmarks/run.py docs/benchmarks.md
 
 clean: ## remove what the other targets made
 	rm -rf .venv build docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

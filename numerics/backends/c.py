@@ -16,11 +16,49 @@ __all__ = ["DIALECT", "emit", "load"]
 
 _HELPERS = {
     **SPECIAL,
+    "unit_exp": """\
+/* exp(x) for x <= 0 to two units in the last place, 0 where it is subnormal. */
+static inline double unit_exp(double x)
+{
+    const double shifted = x * 1.4426950408889634 + 6755399441055744.0;
+    const double whole = shifted - 6755399441055744.0;
+    const double r = (x - whole * 0.6931471803691238) - whole * 1.9082149292705877e-10;
+    const double r2 = r * r, r4 = r2 * r2;
+    const double a = (1.0 + r) + r2 * (1.0 / 2.0 + r * (1.0 / 6.0));
+    const double b = (1.0 / 24.0 + r * (1.0 / 120.0))
+        + r2 * (1.0 / 720.0 + r * (1.0 / 5040.0));
+    const double c = (1.0 / 40320.0 + r * (1.0 / 362880.0))
+        + r2 * (1.0 / 3628800.0 + r * (1.0 / 39916800.0));
+    const double d = 1.0 / 479001600.0 + r * (1.0 / 6227020800.0);
+    double power;
+    uint64_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 1023) << 52;
+    memcpy(&power, &bits, sizeof power);
+    return x < -708.39 ? 0.0 : ((a + r4 * b) + r4 * r4 * (c + r4 * d)) * power;
+}
+""",
+    "unit_log1p": """\
+/* log(1 + x) for x from 0 to 1: 2 atanh(s), beyond sqrt(2) - 1 for half of 1 + x. */
+static inline double unit_log1p(double x)
+{
+    const int far = x > 0.41421356237309503;
+    const double s = (far ? x - 1.0 : x) / (far ? x + 3.0 : x + 2.0);
+    const double z = s * s;
+    const double z2 = z * z, z4 = z2 * z2;
+    const double low = (1.0 / 3.0 + z * (1.0 / 5.0)) + z2 * (1.0 / 7.0 + z * (1.0 / 9.0));
+    const double high = (1.0 / 11.0 + z * (1.0 / 13.0))
+        + z2 * (1.0 / 15.0 + z * (1.0 / 17.0));
+    const double last = (1.0 / 19.0 + z * (1.0 / 21.0)) + z2 * (1.0 / 23.0);
+    const double rest = z * (low + z4 * (high + z4 * last));
+    return (far ? 0.6931471805599453 : 0.0) + (2.0 * s + 2.0 * s * rest);
+}
+""",
     "decay": """\
 /* exp(-|x|), which cannot overflow. */
 static inline double decay(double x)
 {
-    return exp(-fabs(x));
+    return unit_exp(-fabs(x));
 }
 """,
     "sigmoid": """\
@@ -41,14 +79,14 @@ static inline double sigmoid_minus(double x, double decay)
 /* log(1 + exp(-x)) from decay = exp(-|x|). */
 static inline double softplus_minus(double x, double decay)
 {
-    return (x < 0.0 ? -x : 0.0) + log1p(decay);
+    return (x < 0.0 ? -x : 0.0) + unit_log1p(decay);
 }
 """,
     "softplus": """\
 /* log(1 + exp(x)) from decay = exp(-|x|). */
 static inline double softplus(double x, double decay)
 {
-    return (x < 0.0 ? 0.0 : x) + log1p(decay);
+    return (x < 0.0 ? 0.0 : x) + unit_log1p(decay);
 }
 """,
     "logaddexp": """\
@@ -223,4 +261,6 @@ def emit(program: Program, signature: Signature) -> str:
     helpers = [h.rstrip() for h in needed(used, DIALECT.helpers)]
     functions = ["\n".join(f) for f in (_one(program, signature, results), _many(signature, results))]
     code = "\n\n".join([*helpers, *functions])
-    return f"/* {signature.title} */\n\n#include <math.h>\n#include <stddef.h>\n\n{code}\n"
+    headers = ["math.h", "stddef.h", *(["stdint.h", "string.h"] if "memcpy" in code else [])]
+    includes = "\n".join(f"#include <{h}>" for h in headers)
+    return f"/* {signature.title} */\n\n{includes}\n\n{code}\n"

@@ -70,43 +70,12 @@ def _exponential() -> str:
     return _EXPONENTIAL.format(**constants)
 
 
-def _log1p() -> str:
-    series = "1.0"
-    terms = [repr(1.0 / (2 * k + 1)) for k in range(17)]
-    series = terms[-1]
-    for term in reversed(terms[:-1]):
-        series = f"{term} + z * ({series})"
-    return f'''\
-@inlined
-def _log1p_unit(x):
-    """log(1 + x) for x from 0 to 1: the series of 2 atanh(x/(2 + x))."""
-    s = x / (2.0 + x)
-    z = s * s
-    return 2.0 * s * ({series})
-'''
-
-
-_OWN = {
-    "_exp": _exponential(),
-    "_log1p_unit": _log1p(),
-    "_decay": f'''\
-{_INLINED}
-def _decay(x):
-    """exp(-|x|), which cannot overflow."""
-    return _exp(-abs(x))
-''',
-    "_softplus": f'''\
-{_INLINED}
-def _softplus(x, decay):
-    """log(1 + exp(x)) from decay = exp(-|x|)."""
-    return (0.0 if x < 0 else x) + _log1p_unit(decay)
-''',
-}
+_OWN = {"_exp": _exponential()}
 
 
 def _dialect() -> Dialect:
     base = numba_backend.DIALECT
-    compiled = '@numba.njit(error_model="numpy")'
+    compiled = numba_backend.COMPILED
     helpers = {name: text.replace(compiled, _INLINED) for name, text in base.helpers.items()}
     return replace(
         base, name="fast", calls={**base.calls, "exp": "_exp"}, helpers={**helpers, **_OWN},
