@@ -42,7 +42,7 @@ def _rates(ratio: float) -> _Panel:
 
 #: The panels: parameterizations at equal rates, then raised query-key rates.
 PANELS = (
-    _Panel(Setting("FAFO", "factorized", "factorized", start_ov=_TINY), 1),
+    _Panel(Setting("FAFO", "factorized", "factorized", start_ov=_TINY), 5),
     _Panel(Setting("FACO", "factorized", "collapsed", _TINY, _TINY), 1),
     _Panel(Setting("CAFO", "collapsed", "factorized"), 1),
     _rates(1.0),
@@ -111,6 +111,8 @@ def _words(name: str, found: Heatmap, compare: bool) -> str:
     top = "  ".join(f"{x:.1f}" for x in found.percent[-1])
     taken = f"{found.epochs.min()}" + (f"-{found.epochs.max()}" if np.ptp(found.epochs) else "")
     text = f"{name}: top row {top}; {taken} epochs, loss {found.loss.mean():.2g}"
+    if len(found.seeds) > 1:
+        text += f"; {len(found.seeds)} seeds within {np.ptp(found.seeds[:, -1], axis=0).max():.1f} points"
     if compare and name in PUBLISHED:
         text += f"; largest difference from the published row {difference(name, found):.1f} points"
     return text
@@ -138,6 +140,7 @@ def draw(request: Request) -> Drawing:
     found = dict(zip(names, maps, strict=True))
     facts = {
         "top_row_percent": {n: m.percent[-1].tolist() for n, m in found.items()},
+        "top_row_of_every_seed": {n: m.seeds[:, -1].tolist() for n, m in found.items()},
         "epochs": {n: m.epochs.tolist() for n, m in found.items()},
         "largest_difference": {n: difference(n, m) for n, m in found.items() if n in PUBLISHED},
     }

@@ -121,14 +121,20 @@ class Setting:
 
 @dataclass(frozen=True)
 class Heatmap:
-    """Shares of sequences in percent, rows by probability of the target, columns by attention, both increasing.
+    """Shares of sequences in percent: ``seeds`` (S, 5, 5), rows by probability of the target, columns by attention.
 
-    ``epochs`` (S,) that the runs took, ``loss`` (S,) of the last one.
+    Both increase. ``epochs`` (S,) that the runs took, ``loss`` (S,) of the last one.
     """
 
-    percent: Array
+    seeds: Array
     epochs: NDArray[np.int64]
     loss: Array
+
+    @property
+    def percent(self) -> Array:
+        """The mean over the seeds (5, 5)."""
+        found: Array = self.seeds.mean(0)
+        return found
 
 
 def attention_heatmap(setting: Setting, seeds: Sequence[int], *, batch: int = 32, fresh: int = 200) -> Heatmap:
@@ -156,9 +162,9 @@ def attention_heatmap(setting: Setting, seeds: Sequence[int], *, batch: int = 32
     )
     run = train(model, plan, seeds)
     seen: Any = [model.measure(run.parameters, b) for b in fresh_batches(model, plan, seeds, fresh).steps()]
-    probability = np.concatenate([s.probability for s in seen], 1).ravel()
-    attention = np.concatenate([s.attention for s in seen], 1).ravel()
     # single precision rounds a mass or a probability of 1 to either side
-    counts = np.histogram2d(probability.clip(0, 1), attention.clip(0, 1), bins=[BINS, BINS])[0]
+    probability = np.concatenate([s.probability for s in seen], 1).clip(0, 1)
+    attention = np.concatenate([s.attention for s in seen], 1).clip(0, 1)
+    counts = [np.histogram2d(p, a, bins=[BINS, BINS])[0] for p, a in zip(probability, attention, strict=True)]
     last = np.array([run.loss[n - 1, s] for s, n in enumerate(run.epochs)])
-    return Heatmap(100 * counts / counts.sum(), run.epochs, last)
+    return Heatmap(100 * np.array(counts) / attention.shape[1], run.epochs, last)

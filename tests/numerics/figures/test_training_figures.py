@@ -79,10 +79,14 @@ def test_fig2() -> None:
 def test_difference_from_the_published_row() -> None:
     percent = np.zeros((5, 5))
     percent[-1] = [0.0, 60.0, 40.0, 0.0, 0.0]
-    found = Heatmap(percent, np.array([1101]), np.array([9e-4]))
+    found = Heatmap(percent[None], np.array([1101]), np.array([9e-4]))
     assert heatmaps.difference("FAFO", found) == pytest.approx(4.3)
     assert "1101 epochs" in heatmaps._words("FAFO", found, True)
     assert "4.3 points" in heatmaps._words("FAFO", found, True)
+    other = percent + [[0.0, 4.0, -4.0, 0.0, 0.0] if row == 4 else [0.0] * 5 for row in range(5)]
+    both = Heatmap(np.array([percent, other]), np.array([1101, 1001]), np.array([9e-4, 9e-4]))
+    assert heatmaps.difference("FAFO", both) == pytest.approx(2.3)
+    assert "2 seeds within 4.0 points" in heatmaps._words("FAFO", both, True)
 
 
 def test_the_full_version_has_the_settings_of_the_paper() -> None:

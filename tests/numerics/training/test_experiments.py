@@ -53,6 +53,9 @@ def test_heatmap_counts_every_sequence_once() -> None:
         for p, a in zip(measured.probability.ravel().tolist(), measured.attention.ravel().tolist(), strict=True):
             percent[min(int(5 * p), 4), min(int(5 * a), 4)] += 100 / 192
     assert np.abs(found.percent - percent).max() < 1e-9
+    assert found.seeds.shape == (2, 5, 5)
+    assert found.seeds.sum((1, 2)) == pytest.approx(100)
+    assert (found.seeds[0] != found.seeds[1]).any()
     assert (found.percent > 0).sum() > 1
     assert found.epochs.tolist() == [2, 2]
     assert found.loss.tolist() == run.loss[-1].tolist()
