@@ -100,6 +100,8 @@ def _drift_order(stated: Stated) -> Iterator[Obligation]:
     A balanced factorized circuit steps to ``mu (1 + h f/(2 mu))^2``, a collapsed one to ``mu + h f``, with
     ``f`` its velocity. The first integral is that of the branch where factorized coordinates are positive.
     """
+    for name, formula in stated.items():
+        yield Obligation(f"no step for h = 0, {name}", formula.xreplace({h: Integer(0)}) - mu)
     velocity = {mu_OV: Symbol("f_OV", real=True), mu_QK: Symbol("f_QK", real=True)}
     for code in ("CACO", "CAFO", "FACO", "FAFO"):
         for setting in SETTINGS:
