@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from numerics.figures.drawing import Drawing, Request
 from numerics.figures.style import PAGE, ordered_colors
 from numerics.training.data import SequenceData
-from numerics.training.experiments import ALPHAS, FixedCurves, fixed_curves
+from numerics.training.experiments import ALPHAS, FixedCurves, fixed_curves, marked_epochs
 from numerics.training.orbit_flow import OrbitRun, SampledLoss, orbit_training_flow
 from numerics.training.processes import Job, run_jobs
 
@@ -100,26 +100,23 @@ def _flow(ov: Kind, alpha: float, marks: Any, size: _Size) -> OrbitRun:
 
 def _panels(request: Request, size: _Size) -> list[_Panel]:
     seeds = request.seeds or (1 if request.quick else _SEEDS)
-    jobs = list(_jobs(size, seeds))
-    total = len(jobs) + 2
-    tell = request.progress
+    kinds: tuple[Kind, Kind] = ("collapsed", "factorized")
+    marks = marked_epochs(size.epochs)
+    training = list(_jobs(size, seeds))
+    flows: list[Job[Any]] = [(_flow, (ov, alpha, marks, size), {}) for ov in kinds for alpha in ALPHAS]
+    total, tell = len(training) + len(flows), request.progress
 
     def report(done: int) -> None:
         if tell is not None:
-            tell(done, total, "training")
+            tell(done, total, "training" if done < len(training) else "orbit flow")
 
-    processes = 1 if request.quick else max(1, min(2, os.cpu_count() or 1))
-    found: list[FixedCurves] = run_jobs(jobs, processes, report)
+    found: list[Any] = run_jobs([*training, *flows], max(1, min(2, os.cpu_count() or 1)), report)
     panels = []
-    kinds: tuple[Kind, Kind] = ("collapsed", "factorized")
     for place, ov in enumerate(kinds):
-        if tell is not None:
-            tell(len(jobs) + place, total, "orbit flow")
-        own = [c for c, job in zip(found, jobs, strict=True) if job[1][0] == ov]
-        flows = tuple(_flow(ov, alpha, own[0].marks, size) for alpha in ALPHAS)
-        stacks = (np.stack([getattr(c, name) for c in own]) for name in ("loss", "quotient", "final"))
-        loss, quotient, final = stacks
-        panels.append(_Panel(ov, loss, own[0].marks, quotient, final, flows))
+        own: list[FixedCurves] = [c for c, job in zip(found, training, strict=False) if job[1][0] == ov]
+        first = len(training) + place * len(ALPHAS)
+        loss, quotient, final = (np.stack([getattr(c, name) for c in own]) for name in ("loss", "quotient", "final"))
+        panels.append(_Panel(ov, loss, marks, quotient, final, tuple(found[first : first + len(ALPHAS)])))
     return panels
 
 

@@ -37,7 +37,7 @@ def test_fig3(tmp_path: Path) -> None:
     told: list[Any] = []
     drawing = draw("fig3", Request(quick=True, seeds=2, progress=lambda *a: told.append(a)))
     table, final = drawing.tables[""], drawing.tables["final"]
-    assert told[0][:2] == (0, 6)
+    assert told[0][:2] == (0, 14)
     assert final["output"] == ["collapsed"] * 5 + ["factorized"] * 5
     assert final["seeds"] == [2] * 10
     runs = [fixed_curves("factorized", seed, epochs=12, steps=20, fresh=10) for seed in (0, 1)]
