@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from numerics.matrix_model import MatrixModel as MatrixModel
     from numerics.models import reduce_model as reduce_model
     from numerics.stopping import stopping_state as stopping_state
+    from numerics.testing import check_on_line as check_on_line
+    from numerics.testing import holds as holds
     from numerics.trajectory import Trajectory as Trajectory
 
 _HOME = {
@@ -28,6 +30,8 @@ _HOME = {
     "reduce_model": "models",
     "stopping_state": "stopping",
     "fixed_attention": "fixed_attention",
+    "check_on_line": "testing",
+    "holds": "testing",
     "verify": "evidence",
     "Report": "evidence",
 }

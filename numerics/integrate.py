@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,11 @@ from numerics.trajectory import Point, Trajectory, TrajectoryBatch
 from theory.errors import GradlineError
 from theory.flow import ReducedFlow
 from theory.model import AttentionModel
+from theory.models.flow import GradientFlow
+
+if TYPE_CHECKING:
+    from numerics.models.flow import NumericFlow
+    from numerics.models.simulation import FlowRun
 
 __all__ = ["AGREEMENT", "IntegrationError", "TimeLimitError", "simulate"]
 
@@ -43,6 +48,7 @@ def _spread(*mappings: Mapping[Any, Any] | None) -> tuple[tuple[int, ...], list[
     return shape, runs
 
 
+@overload
 def simulate(
     flow: ReducedFlow | AttentionModel,
     parameters: Mapping[Any, Any],
@@ -58,7 +64,39 @@ def simulate(
     fast: bool | None = None,
     max_steps: int = 20_000,
     progress: Progress | None = None,
-) -> Trajectory | TrajectoryBatch:
+) -> Trajectory | TrajectoryBatch: ...
+
+
+@overload
+def simulate(
+    flow: GradientFlow | NumericFlow,
+    parameters: Mapping[Any, Any] | None = None,
+    start: Mapping[Any, Any] | None = None,
+    until_loss: float | None = None,
+    until_time: float | None = None,
+    *,
+    times: ArrayLike | None = None,
+    rtol: float = 1e-10,
+    method: str = "DOP853",
+) -> FlowRun: ...
+
+
+def simulate(
+    flow: ReducedFlow | AttentionModel | GradientFlow | NumericFlow,
+    parameters: Mapping[Any, Any] | None = None,
+    start: Mapping[Any, Any] | None = None,
+    until_loss: float | None = None,
+    until_time: float | None = None,
+    *,
+    time: TimeName = "t",
+    times: ArrayLike | None = None,
+    rtol: float = 1e-10,
+    atol: float | None = None,
+    method: str = "DOP853",
+    fast: bool | None = None,
+    max_steps: int = 20_000,
+    progress: Progress | None = None,
+) -> Trajectory | TrajectoryBatch | FlowRun:
     """Integrate a reduced flow to a loss or for a time, twice, and return the trajectory if both integrations agree.
 
         d mu/dt = velocity(mu; parameters),   mu(0) = start,   end: loss(mu) = until_loss  or  t = until_time
@@ -73,9 +111,11 @@ def simulate(
     returned are held to 0.003 of them, in the coordinates of `numerics.charts`; ``method``, ``"DOP853"`` or
     ``"LSODA"``; ``fast``, whether DOP853 is compiled with Numba (`numerics.fast`) where it can be: True, False, or
     None, if Numba is there and ``GRADLINE_FAST`` is not 0; ``max_steps`` of an integration; ``progress``, called with
-    (done, total) in runs. Arrays among the values of ``parameters`` and ``start`` are broadcast together.
+    (done, total) in runs. Arrays among the values of ``parameters`` and ``start`` are broadcast together. Of a user's
+    model, a `GradientFlow` or what `numerics.reduce_model` returns, every state has a start, and the options are those
+    of `numerics.models.simulation.simulate_flow`.
 
-    Returns: a `Trajectory`; a `TrajectoryBatch` if any value is an array.
+    Returns: a `Trajectory`; a `TrajectoryBatch` if any value is an array; a `FlowRun` for a user's model.
 
     Raises: ``ValueError`` or ``TypeError`` for wrong input; `TimeLimitError` where the limit comes before the target;
     `IntegrationError` where integration fails or both integrations differ by more than ``AGREEMENT * rtol``.
@@ -88,9 +128,22 @@ def simulate(
     >>> print(f"{run.end.tau:.3g} {run.end.mu_OV:.3f} {run.end.mu_QK:.3f} {run.end.attention:.3f}")
     4.9e+06 42.282 1.395 0.287
     """
+    if isinstance(flow, GradientFlow) or not isinstance(flow, (ReducedFlow, AttentionModel)):
+        from numerics.models.simulation import simulate_flow
+
+        other = {
+            "time": time != "t",
+            "atol": atol,
+            "fast": fast,
+            "max_steps": max_steps != 20_000,
+            "progress": progress,
+        }
+        unknown = next((name for name, given in other.items() if given not in (None, False)), None)
+        if unknown is not None:
+            raise ValueError(f"{unknown}: only for the flow of the two coordinates; expected times, rtol or method")
+        return simulate_flow(flow, parameters, start, until_loss, until_time, times=times, rtol=rtol, method=method)
     options = RunOptions(until_loss, until_time, time, times, rtol, atol, method, max_steps)
-    if not isinstance(flow, (ReducedFlow, AttentionModel)):
-        raise TypeError(f"flow={flow!r}: expected a ReducedFlow (theory.derive) or an AttentionModel")
+    parameters = {} if parameters is None else parameters
     if _is_fast(fast, method):
         from numerics.fast.runs import fast_batch
 

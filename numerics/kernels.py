@@ -99,7 +99,8 @@ def compile_kernel(
 ) -> Kernel:
     """Compile a reduced flow, an expression, a sequence of expressions or a matrix to a function of arrays.
 
-    For a flow: ``(mu_OV, mu_QK, *parameters) -> (d mu_OV/dt, d mu_QK/dt, L, alpha)``.
+    For a flow: ``(mu_OV, mu_QK, *parameters) -> (d mu_OV/dt, d mu_QK/dt, L, alpha)``; for a `GradientFlow` its states
+    in their order, and the loss where it has one.
 
     Parameters: ``target``; ``backend``, "numpy", "torch", "numba" or "c"; ``args``, symbols in call order: all that
     occur and perhaps more, which take part in broadcasting only (of a flow by default its states, then its parameters);
@@ -120,7 +121,9 @@ def compile_kernel(
         raise ValueError(f"backend {backend!r}: expected one of {', '.join(BACKENDS)}")
     if name is not None and not (isinstance(name, str) and identifiers([name], frozenset()) == (name,)):
         raise ValueError(f"name {name!r}: expected an identifier such as 'velocity'")
-    if all(hasattr(target, a) for a in ("states", "parameters", "velocity", "loss", "attention")):
+    if all(hasattr(target, a) for a in ("states", "parameters", "velocity", "loss")):
+        if not isinstance(target.velocity, Mapping):
+            raise TypeError("the flow of a torch model has no expressions to compile; expected a GradientFlow")
         return _compile(flow_request(target, backend, args, outputs, name))
     return _compile(expression_request(target, backend, args, outputs, name))
 

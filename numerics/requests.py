@@ -39,13 +39,30 @@ def flow_request(
     flow: Any, backend: str, args: Sequence[Symbol] | None, outputs: Sequence[str] | None, name: str | None
 ) -> Request:
     available = {f"d_{s.name}": flow.velocity[s] for s in flow.states}
-    available |= {"loss": flow.loss, "attention": flow.attention}
+    available |= {n: value for n in ("loss", "attention") if (value := getattr(flow, n, None)) is not None}
     chosen = tuple(available) if outputs is None else _names(outputs)
     for output in chosen:
         if output not in available:
             near = get_close_matches(output, available, 1, 0.0)[0]
             raise ValueError(f"output {output!r}: expected some of {', '.join(available)}; did you mean {near}?")
     symbols = (*flow.states, *flow.parameters)
+    shared: dict[str, Any] = {
+        "expressions": tuple(available[o] for o in chosen),
+        "arguments": _arguments(args, symbols) if args is not None else symbols,
+        "outputs": chosen,
+        "backend": backend,
+        "name": name or "gradient_flow",
+        "uniform": tuple(flow.parameters),
+        "assumptions": _usable(flow),
+    }
+    if "attention" not in available:
+        known = tuple((expression, n) for n, expression in available.items())
+        return Request(title=f"Gradient flow of {flow.name}.", known=known, **shared)
+    return _attention_request(flow, chosen, shared)
+
+
+def _attention_request(flow: Any, chosen: tuple[str, ...], shared: dict[str, Any]) -> Request:
+    """A flow of the two coordinates, with the quantities that a reader knows by name."""
     kind = getattr(getattr(flow, "model", None), "parameterization", None)
     claim = _CLAIMS.get(str(kind))
     about = (
@@ -62,18 +79,7 @@ def flow_request(
         (flow.loss, "loss"),
         *((flow.velocity[s], f"d_{s.name}") for s in flow.states),
     )
-    return Request(
-        expressions=tuple(available[o] for o in chosen),
-        arguments=_arguments(args, symbols) if args is not None else symbols,
-        outputs=chosen,
-        backend=backend,
-        name=name or "gradient_flow",
-        title=about,
-        formulas=_formulas(flow, classes, chosen),
-        uniform=tuple(flow.parameters),
-        known=known,
-        assumptions=_usable(flow),
-    )
+    return Request(title=about, formulas=_formulas(flow, classes, chosen), known=known, **shared)
 
 
 def _formulas(flow: Any, classes: Any, outputs: Sequence[str]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from sympy import Abs, Function, Gt, Integer, Integral, LambertW, Lt, Symbol, ca
 from theory.errors import GradlineError
 from theory.flow import ReducedFlow
 from theory.identities import is_zero
-from theory.integrals import antiderivative
+from theory.primitives import antiderivative
 from theory.symbols import alpha, mu_OV, t
 from theory.trace import Assumption, Step, Trace
 

@@ -13,8 +13,10 @@ from sympy import Abs, Ei, Float, Gt, Integer, Integral, Lt, Rational, Symbol, a
 from theory.errors import GradlineError
 from theory.flow import ReducedFlow, Velocity, derive
 from theory.identities import prove_zero
-from theory.integrals import _normalize, _quadratic_root, first_integral
+from theory.integrals import first_integral
 from theory.model import PARAMETERIZATIONS, AttentionModel
+from theory.primitives import quadratic_root as _quadratic_root
+from theory.separation import normalize as _normalize
 from theory.symbols import K, M, N, b, c_OV, c_QK, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n
 from theory.task import TokenTask
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from sympy import Eq, Expr, Ge, Gt, Le, Lt, Ne
 
 from theory.errors import GradlineError
+from theory.flow import ReducedFlow
 from theory.latex.expressions import (
     Term,
     as_factor,
@@ -29,7 +30,9 @@ from theory.latex.expressions import (
     plain_sum,
     summands,
 )
-from theory.latex.notation import Notation
+from theory.latex.notation import Notation, Rate
+from theory.models.flow import GradientFlow
+from theory.symbols import t
 from theory.words import Words
 
 __all__ = ["DEFAULT", "RELATIONS", "MatrixForm", "MatrixRoot", "relation_terms", "sum_terms", "to_latex"]
@@ -56,11 +59,12 @@ RELATIONS: dict[Any, str] = {Eq: "=", Ne: r"\ne", Gt: ">", Ge: r"\ge", Lt: "<", 
 
 
 def to_latex(value: Any, notation: Notation = DEFAULT) -> str:
-    r"""LaTeX of a SymPy expression or relation, of matrix `Words`, or of the equations of a claim.
+    r"""LaTeX of a SymPy expression or relation, of matrix `Words`, of a flow, or of the equations of a claim.
 
     Parameters: ``value``; ``notation``, the names and the style.
 
-    Returns: LaTeX on one line for math mode that needs amsmath; for a claim, a display of its equations.
+    Returns: LaTeX on one line for math mode that needs amsmath, of a flow one row for each state in ``aligned``; for a
+    claim, a display of its equations.
 
     Raises: ``GradlineError`` for a kind of expression that has no LaTeX here, naming it.
 
@@ -69,6 +73,10 @@ def to_latex(value: Any, notation: Notation = DEFAULT) -> str:
     >>> print(to_latex(Eq(Rate(mu_OV, t), 1 - 1 / M), Notation(derivative="dot")))
     \dot{\mu}_{\mathrm{OV}}=1-\frac{1}{M}
     """
+    if isinstance(value, GradientFlow | ReducedFlow):
+        rows = (to_latex(Eq(Rate(s, t), v, evaluate=False), notation) for s, v in value.velocity.items())
+        body = r" \\ ".join(row.replace("=", "&=", 1) for row in rows)
+        return rf"\begin{{aligned}}{body}\end{{aligned}}"
     if isinstance(value, Words | MatrixForm | MatrixRoot):
         return plain_sum(sum_terms(value, notation))
     if type(value) in RELATIONS:

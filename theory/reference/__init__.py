@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from theory.reference import arora, imbalanced, kunin, laws, merged, saxe, soft_attention
+from theory.reference import (
+    activation,
+    arora,
+    imbalanced,
+    kunin,
+    merged,
+    saxe,
+    soft_attention,
+    value_softmax,
+    weight_decay,
+)
 from theory.registry import Claim
 
 __all__ = ["CLAIMS"]
 
-CLAIMS: tuple[Claim, ...] = tuple(
-    claim for module in (saxe, arora, imbalanced, kunin, merged, soft_attention, laws) for claim in module.claims()
+_MODULES = (
+    saxe,
+    arora,
+    imbalanced,
+    kunin,
+    merged,
+    soft_attention,
+    value_softmax,
+    activation,
+    weight_decay,
 )
+
+CLAIMS: tuple[Claim, ...] = tuple(claim for module in _MODULES for claim in module.claims())

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sympy import Add, Expr, Symbol, diff
+
 from theory.models.trial import Trial
 from theory.registry import Claim, Obligation, Stated
 from theory.trace import Assumption
 
-__all__ = ["reference_claim"]
+__all__ = ["along_potential", "reference_claim"]
+
+
+def along_potential(law: Expr, potential: Expr, entries: Sequence[Symbol]) -> Expr:
+    """The derivative of a law along the gradient of a potential."""
+    return Add(*(diff(law, e) * diff(potential, e) for e in entries))
 
 
 def reference_claim(

@@ -1,0 +1,132 @@
+"""Property tests of users' theories: right ones pass, wrong ones fail at the smallest sizes, with code to repeat it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sympy import Eq, Integer, Symbol
+
+import numerics
+from numerics.testing import Checked
+from theory import AttentionModel, Claim, TokenTask, derive
+from theory.flow import Velocity
+from theory.models import Block, GradientFlow, Model
+from theory.symbols import mu_QK
+
+n, eta = Symbol("n", integer=True, positive=True), Symbol("eta", positive=True)
+u, v = Symbol("u", real=True), Symbol("v", real=True)
+
+
+def mean_model(n: int) -> Model:
+    """A product of two vectors that should be 1: ``L = (a.b - 1)^2/2``."""
+    return Model([Block("a", n, eta), Block("b", n)], lambda a, b: ((a * b).sum() - 1) ** 2 / 2, name="mean")
+
+
+def line(n: int) -> dict[Any, Any]:
+    return {u: {"a": np.ones(n)}, v: {"b": np.ones(n)}}
+
+
+RIGHT = GradientFlow({u: eta * v * (1 - n * u * v), v: u * (1 - n * u * v)}, (1 - n * u * v) ** 2 / 2)
+SIZES = {"n": (1, 4)}
+
+
+def test_a_right_flow_passes() -> None:
+    assert numerics.check_on_line(mean_model, RIGHT, line=line, sizes=SIZES, examples=12) == Checked(12)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "least"),
+    [
+        # the rate of the other block: wrong from the smallest size on
+        ({u: v * (1 - n * u * v), v: eta * u * (1 - n * u * v)}, 1),
+        # a size that is missing: right at n = 1
+        ({u: eta * v * (1 - u * v), v: u * (1 - n * u * v)}, 2),
+        # wrong from three entries on
+        ({u: eta * v * (1 - n * u * v), v: u * (1 - n * u * v) * (1 + (n - 1) * (n - 2))}, 3),
+    ],
+)
+def test_a_wrong_flow_fails_at_the_smallest_size(wrong: dict[Symbol, Any], least: int) -> None:
+    with pytest.raises(AssertionError, match=rf"leaves the prediction at n={least}, eta=") as found:
+        numerics.check_on_line(mean_model, GradientFlow(wrong), line=line, sizes=SIZES, examples=40)
+    text = str(found.value)
+    assert "d[ab]" in text or "/dt at the start: the full model has" in text
+    # what it prints repeats it, and the right flow holds there
+    at = eval(text.split("at = ")[1].splitlines()[0])
+    assert "numerics.check_on_line(model, flow, line=line, sizes=sizes, at=at)" in text
+    with pytest.raises(AssertionError, match=f"n={least}"):
+        numerics.check_on_line(mean_model, GradientFlow(wrong), line=line, sizes=SIZES, at=at)
+    assert numerics.check_on_line(mean_model, RIGHT, line=line, sizes=SIZES, at=at) == Checked(1)
+
+
+def test_a_wrong_loss_and_a_line_that_is_none() -> None:
+    with pytest.raises(AssertionError, match=r"loss at the start: "):
+        numerics.check_on_line(mean_model, replace(RIGHT, loss=RIGHT.loss * 2), line=line, sizes=SIZES, examples=6)
+    tilted = {u: {"a": [1, 2]}, v: {"b": [1, 1]}}
+    with pytest.raises(AssertionError, match="the full model leaves the prediction"):
+        numerics.check_on_line(mean_model(2), GradientFlow({u: 0 * u, v: u - u}), line=tilted, examples=6)
+
+
+def test_the_orbits_of_a_symmetry_are_a_line() -> None:
+    target = torch.ones(2, 2, dtype=torch.float64)
+    swap = [1, 0]
+    blocks = (Block("A", (2, 2)), Block("B", (2, 2)))
+    symmetry = [{"A": (swap, None), "B": (None, swap)}, {"B": (swap, None)}, {"A": (None, swap)}]
+    model = Model(blocks, lambda A, B: ((B @ A - target) ** 2).sum() / 2, symmetry)
+    assert numerics.check_on_line(model, examples=4) == Checked(4)
+
+
+def test_the_built_in_model_with_symbols_for_its_sizes() -> None:
+    model = AttentionModel(TokenTask(informative_slots=1, noise_slots=1))
+    assert numerics.check_on_line(model, examples=3) == Checked(3)
+    flow = derive(model)
+    wrong = replace(
+        flow, **{f: Velocity({s: w * (2 if s == mu_QK else 1) for s, w in getattr(flow, f).items()}) for f in FORMS}
+    )
+    with pytest.raises(AssertionError, match="leaves the prediction at M=2, b=1, K=1, N=1,"):
+        numerics.check_on_line(model, wrong, examples=10)
+
+
+FORMS = ("velocity", "compact")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"model": 3}, "expected an AttentionModel, a Model, or a function of sizes to a Model"),
+        ({"sizes": {}}, "sizes: none for n"),
+        ({"sizes": {"n": (0, 2)}}, "sizes: n from 0 to 2"),
+        ({"line": None}, "the flow has no orbits; expected the directions"),
+        ({"flow": lambda n: 3}, "expected a Model and a GradientFlow"),
+        ({"parameters": {"rho": (1, 2)}}, "unknown name 'rho' in parameters"),
+    ],
+)
+def test_wrong_input(arguments: dict[str, Any], message: str) -> None:
+    given = {"model": mean_model, "flow": RIGHT, "line": line, "sizes": SIZES} | arguments
+    with pytest.raises((ValueError, TypeError), match=message):
+        numerics.check_on_line(examples=2, **given)
+
+
+x = Symbol("x", real=True)
+TRUE = Claim("square", Eq((x + 1) ** 2, x**2 + 2 * x + 1, evaluate=False))
+FALSE = Claim("square", Eq((x + 1) ** 2, x**2 + Integer(1), evaluate=False))
+
+
+@numerics.holds(TRUE)
+def test_a_claim_that_holds(result: Any, tmp_path: Any) -> None:
+    """A fixture and the result arrive beside each other."""
+    assert result.verdict == "proved"
+    assert tmp_path.exists()
+
+
+def test_a_claim_that_does_not_hold() -> None:
+    @numerics.holds(lambda: FALSE)
+    def test() -> None: ...
+
+    with pytest.raises(AssertionError, match="square is refuted") as found:
+        test()
+    assert "to repeat it:" in str(found.value)
+    assert "x=" in str(found.value)
