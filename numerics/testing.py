@@ -150,15 +150,14 @@ def holds(claim: Claim | str | Callable[[], Claim], *, seed: int = 0) -> Callabl
 
     Raises, in the test: ``AssertionError`` with the verdict, the evidence and a counterexample as code.
 
-    >>> from sympy import Eq, Symbol
+    >>> from sympy import Symbol
     >>> import theory
     >>> x = Symbol("x", real=True)
-    >>> @holds(theory.Claim("square", Eq((x + 1) ** 2, x**2 + 1, evaluate=False)))
-    ... def test_square(): ...
+    >>> @holds(theory.Claim.equal("square", (x + 1) ** 2, x**2 + 2 * x + 1))
+    ... def test_square(result):
+    ...     print(result.verdict)
     >>> test_square()
-    Traceback (most recent call last):
-    ...
-    AssertionError: square is refuted...
+    proved
     """
 
     def decorate(test: Callable[..., Any]) -> Any:

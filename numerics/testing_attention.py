@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from sympy import Symbol
 
 from numerics.gradient_flow import Objective
-from numerics.kernels import compile_kernel
+from numerics.kernels import Kernel, compile_kernel
 from numerics.predictions import confront, extreme_curvatures, observe, witness
 from numerics.testing_models import Difference
 from theory.flow import ReducedFlow
@@ -35,6 +36,11 @@ class AttentionCases:
 
     model: AttentionModel
     flow: ReducedFlow
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The velocities of the flow."""
+        return compile_kernel(self.flow, outputs=["d_mu_OV", "d_mu_QK"])
 
     def strategy(self) -> Any:
         """Sizes that are symbols, rates, and a start on the line."""
@@ -62,7 +68,7 @@ class AttentionCases:
         start = {name: float(case[name]) for name in ("mu_OV", "mu_QK")}
         objective = Objective(witness(model, start), rates)
         values = {s.name: float(case[s.name]) for s in self.flow.parameters}
-        found = _at_start(self.flow, objective, [*start.values(), *values.values()])
+        found = _at_start(self.kernel, objective, [*start.values(), *values.values()])
         if found or not run:
             return found
         values = {name: value for name, value in values.items() if name not in rates}
@@ -85,13 +91,13 @@ class AttentionCases:
         return [f for f in _FIELDS if isinstance(getattr(self.model.task, f), Symbol)]
 
 
-def _at_start(flow: ReducedFlow, objective: Objective, arguments: list[float]) -> list[Difference]:
+def _at_start(kernel: Kernel, objective: Objective, arguments: list[float]) -> list[Difference]:
     """The velocity of each effective matrix, ``dW/dt`` or ``dU/dt V^T + U dV/dt^T``, against ``E dmu/dt``."""
     net = objective.net
     state, speed = (
         objective.split(torch.from_numpy(x)) for x in (objective.start, objective.velocity(0, objective.start))
     )
-    predicted = dict(zip(("OV", "QK"), compile_kernel(flow)(*arguments)[:2], strict=True))
+    predicted = dict(zip(("OV", "QK"), kernel(*arguments), strict=True))
     directions = {"OV": net.directions().E_OV, "QK": net.directions().E_QK}
     found = []
     for circuit, E in directions.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,14 @@ from hypothesis import settings
 def test_profile():
     assert settings.default.max_examples == {count}
 """
+
+
+@pytest.fixture(autouse=True)
+def path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process finds the package of this test."""
+    root = str(Path(__file__).parents[3])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH")))))
+    monkeypatch.delenv("GRADLINE_PROFILE", raising=False)
 
 
 def run(pytester: pytest.Pytester, text: str, *options: str) -> Any:
