@@ -25,8 +25,12 @@ def test_random_expressions_in_every_style(random_expression: Any, styles: Any) 
     for seed in range(TRIPS):
         value, style = random_expression(seed), styles[seed % len(styles)]
         latex = to_latex(value, style)
-        if parse_latex(latex, style) != value:
-            differences.append((seed, latex))
+        try:
+            same = parse_latex(latex, style) == value
+        except LatexError as error:
+            differences.append((seed, latex, str(error)))
+        else:
+            differences += [] if same else [(seed, latex)]
     assert differences == []
 
 
