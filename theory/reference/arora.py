@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 from operator import matmul
-from typing import Any
 
-from sympy import Add, Integer, Matrix, Rational, Symbol, diag
+from sympy import Integer
 
-from theory.models import Block, Model, reduce_model
-from theory.models.trial import Comparison, Trial
-from theory.reference.common import reference_claim
+from theory.reference.arora_run import trials
+from theory.reference.common import eta, reference_claim
 from theory.registry import Claim, Obligation, Stated
 from theory.words import Rule, Words, gradient, matrix, rewrite
 
 DEPTHS = (2, 3, 4)
-eta = Symbol("eta", positive=True)
 #: ``R = (W W^T)^(1/N)``, ``Q = (W^T W)^(1/N)``, ``G = dL/dW``.
 R, Q, G = matrix("R"), matrix("Q"), matrix("G")
 _ONE = Words.of({(): Integer(1)})
@@ -53,33 +50,6 @@ def _obligations(stated: Stated) -> Iterator[Obligation]:
             yield Obligation(f"{name}^N, N = {depth}", root, decisive=False, hypotheses=rules)
 
 
-def _trials() -> list[Trial]:
-    """Three layers of 2 x 2 with a balanced start, ``L = |W - T|^2/2``."""
-    target = Matrix([[1, 0], [Rational(1, 2), 2]])
-    blocks = tuple(Block(f"W{j}", (2, 2), Rational(1, 2)) for j in (1, 2, 3))
-    first, second, third = (b.array for b in blocks)
-    whole = third * second * first
-    flow = reduce_model(Model(blocks, Add(*(e**2 for e in whole - target)) / 2))
-    turn, values = Matrix([[3, -4], [4, 3]]) / 5, diag(1, Rational(1, 2))
-    start = [turn * values, values * turn.T, turn * values]
-
-    def compare(stated: Stated) -> Iterator[Comparison]:
-        known = {"R": third * third.T, "Q": first.T * first, "G": whole - target}
-        rate = _evaluate(stated["dW/dt, N = 3"], known).xreplace({eta: Rational(1, 2)})
-        for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            yield Comparison(f"dW/dt[{i}, {j}]", flow.along(whole[i, j]), rate[i, j])
-
-    return [Trial("three layers", flow, dict(zip(flow.states, [e for m in start for e in m], strict=True)), 2, compare)]
-
-
-def _evaluate(words: Words, values: dict[str, Any]) -> Any:
-    total = Matrix.zeros(2, 2)
-    for word, coefficient in words.terms.items():
-        factors = [values[name].T if transposed else values[name] for name, transposed in word]
-        total += coefficient * reduce(lambda a, b: a * b, factors, Matrix.eye(2))
-    return total
-
-
 def claims() -> tuple[Claim, ...]:
     """`arora-end-to-end`."""
     stated = {}
@@ -90,6 +60,6 @@ def claims() -> tuple[Claim, ...]:
     assumptions = ("layers are balanced: W_(j+1)^T W_(j+1) = W_j W_j^T", "R and Q are the positive N-th roots")
     return (
         reference_claim(
-            "arora-end-to-end", "End-to-end flow", text, stated, _obligations, "arXiv 1802.06509", assumptions, _trials
+            "arora-end-to-end", "End-to-end flow", text, stated, _obligations, "arXiv 1802.06509", assumptions, trials
         ),
     )

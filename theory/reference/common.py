@@ -11,7 +11,10 @@ from theory.models.trial import Trial
 from theory.registry import Claim, Obligation, Stated
 from theory.trace import Assumption
 
-__all__ = ["along_potential", "reference_claim"]
+__all__ = ["along_potential", "eta", "reference_claim"]
+
+#: One learning rate for all layers.
+eta = Symbol("eta", positive=True)
 
 
 def along_potential(law: Expr, potential: Expr, entries: Sequence[Symbol]) -> Expr:

@@ -6,49 +6,20 @@ Source: arXiv 2501.16265.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from sympy import Add, Integer, Rational, Symbol, diff, exp, eye, sqrt
+from sympy import Integer, diff, sqrt
 
-from theory.models import Block, GradientFlow, Model, reduce_model
-from theory.models.trial import Comparison, Trial, time
+from theory.models.trial import time
 from theory.reference.common import reference_claim
+from theory.reference.merged_run import D, N, a, full_model, growth, second_moment, sigma, starting, tau, trials, w, w0
 from theory.registry import Claim, Obligation, Stated
-
-D, N = Symbol("D", integer=True, positive=True), Symbol("N", integer=True, positive=True)
-sigma, tau, w0, w = (Symbol(name, positive=True) for name in ("sigma", "tau", "w_0", "w"))
-a = Symbol("a", positive=True)
-_growth = exp(2 * sqrt(D) * time / tau)
-
-
-def second_moment() -> Any:
-    """``E[S^2]`` of ``S = (1/N) sum x x^T`` over N white Gaussian inputs in D dimensions, as a multiple of ``I``.
-
-    Of the ``N^2`` pairs of inputs ``N (N-1)`` are independent and give ``I``; ``N`` are equal and give ``E[|x|^2 x
-    x^T]``, on the diagonal ``E[x_i^4] + sum_(j != i) E[x_i^2] E[x_j^2]`` with the fourth moment 3.
-    """
-    equal = 3 + (D - 1)
-    return (N * (N - 1) + N * equal) / N**2
-
-
-def full_model(size: int, moment: Any, rate: Any) -> tuple[GradientFlow, Any, Symbol]:
-    """``E|beta - v U S beta|^2/2 = (D - 2 v tr U + moment v^2 tr(U^T U))/2`` for a task vector ``beta ~ N(0, I)``."""
-    value, merged = Block("v", 1, rate), Block("U", (size, size), rate)
-    (v,), u = value.symbols, merged.array
-    loss = (size - 2 * v * u.trace() + moment * v**2 * Add(*(e**2 for e in u))) / 2
-    return reduce_model(Model((value, merged), loss)), u, v
-
-
-def _start(size: int, value: Any) -> list[Any]:
-    """Balanced and aligned: ``v = w``, ``U = w I/sqrt(D)``."""
-    return [value, *(value * eye(size) / sqrt(Integer(size)))]
 
 
 def _obligations(stated: Stated) -> Iterator[Obligation]:
     yield Obligation("a", stated["a"] - second_moment())
     for size in (1, 2, 3):
         flow, u, v = full_model(size, a, 1 / tau)
-        line = dict(zip(flow.states, _start(size, w), strict=True))
+        line = dict(zip(flow.states, starting(size, w), strict=True))
         known = {sigma: w**2 / sqrt(Integer(size)), D: Integer(size)}
         for i in range(size):
             for j in range(size):
@@ -61,26 +32,12 @@ def _obligations(stated: Stated) -> Iterator[Obligation]:
     yield Obligation("sigma(0)", solution.xreplace({time: Integer(0)}) - w0**2 / sqrt(D))
 
 
-def _trials() -> list[Trial]:
-    size, context, first = 2, 5, Rational(1, 4)
-    moment = second_moment().xreplace({D: Integer(size), N: Integer(context)})
-    flow, u, v = full_model(size, moment, Rational(1, 2))
-
-    def compare(stated: Stated) -> Iterator[Comparison]:
-        sizes = {D: Integer(size), N: Integer(context)}
-        known = {a: stated["a"].xreplace(sizes), tau: Integer(2), w0: first, **sizes}
-        for i in range(size):
-            yield Comparison(f"(vU)[{i}, {i}]", v * u[i, i], stated["solution"].xreplace(known))
-
-    return [Trial("D = 2, N = 5", flow, dict(zip(flow.states, _start(size, first), strict=True)), 6, compare)]
-
-
 def claims() -> tuple[Claim, ...]:
     """`merged-linear-attention`."""
     stated = {
         "a": 1 + (1 + D) / N,
         "rate": 2 * sqrt(D) * sigma * (1 - a * sigma) / tau,
-        "solution": _growth / (a * (_growth - 1) + sqrt(D) / w0**2),
+        "solution": growth / (a * (growth - 1) + sqrt(D) / w0**2),
     }
     text = "tau dsigma/dt = 2 sqrt(D) sigma (1 - a sigma), a = 1 + (1 + D)/N; the flow is shown for D = 1, 2, 3"
     assumptions = ("inputs and task vectors are white and Gaussian", "v = w, U = w I/sqrt(D) at the start, w_0 > 0")
@@ -93,6 +50,6 @@ def claims() -> tuple[Claim, ...]:
             _obligations,
             "arXiv 2501.16265",
             assumptions,
-            _trials,
+            trials,
         ),
     )

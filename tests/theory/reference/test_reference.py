@@ -12,7 +12,7 @@ from sympy import Expr, Integer
 from numerics.checks.trials import CHECKS
 from theory import reference
 from theory.models.trial import Trial
-from theory.reference.merged import second_moment
+from theory.reference.merged_run import second_moment
 from theory.registry import Claim, prove, reference_claims
 from theory.words import Words
 
@@ -37,7 +37,7 @@ def test_every_row_of_the_table_is_there() -> None:
 
 def test_each_theory_is_short() -> None:
     files = [p for p in Path(reference.__file__).parent.glob("*.py") if not p.name.startswith("__")]
-    long = {p.name: n for p in files if (n := len(p.read_text(encoding="utf-8").splitlines())) > 110}
+    long = {p.name: n for p in files if (n := len(p.read_text(encoding="utf-8").splitlines())) >= 80}
     assert len(files) >= 9
     assert not long
 
