@@ -46,6 +46,8 @@ _CLAIM: dict[str, Any] = {
     "assumptions": [{"text": str, "srepr": _OPTIONAL_TEXT}],
     "obligations": [_OBLIGATION],
     "obligations_from": ("statement", "derivation"),
+    "derivation": [int],
+    "uses": [str],
     "evidence": [_EVIDENCE],
     "verdict": ("proved", "supported", "refuted", "undecided"),
     "sha256": str,
@@ -54,6 +56,7 @@ _DOCUMENT: dict[str, Any] = {
     "format": str,
     "version": int,
     "seed": int,
+    "steps": [{"rule": str, "name": str, "reason": str, "latex": str}],
     "claims": [_CLAIM],
     "sha256": str,
     "versions": {str: str},
@@ -108,6 +111,7 @@ def parse(content: bytes) -> dict[str, Any]:
         raise ValueError(f"certificate of version {written!r}; expected {VERSION}")
     _check(document, _DOCUMENT, "")
     _check_names(document)
+    _check_steps(document)
     return document
 
 
@@ -198,3 +202,12 @@ def _check_names(document: Mapping[str, Any]) -> None:
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ValueError(f"{where}: {twice[0]!r} is given twice")
+
+
+def _check_steps(document: Mapping[str, Any]) -> None:
+    """Derivations have steps that are there."""
+    count = len(document["steps"])
+    for claim in document["claims"]:
+        wrong = [number for number in claim["derivation"] if not 0 <= number < count]
+        if wrong:
+            raise ValueError(f"derivation of {claim['id']}: no step {wrong[0]}; the file has {count}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,11 +19,13 @@ from typing import Any
 import sympy
 
 from numerics.commands.console import plain_data
+from numerics.dependencies import uses
+from numerics.derivations import derivations
 from numerics.evidence import ClaimResult, Evidence, Report
 from numerics.output import write_files
 from theory.errors import GradlineError
 from theory.reader import read
-from theory.registry import Claim, Outcome, prove
+from theory.registry import Claim, Outcome, claims, prove, reference_claims
 from theory.serialize import write
 from theory.symbols import SYMBOLS
 from theory.words import Words
@@ -161,7 +163,7 @@ def _statement(claim: Claim) -> dict[str, Any]:
     }
 
 
-def _claim_entry(result: ClaimResult) -> dict[str, Any]:
+def _claim_entry(result: ClaimResult, derivation: Sequence[int], used: Sequence[str]) -> dict[str, Any]:
     claim = result.claim
     try:
         entry = {
@@ -172,6 +174,8 @@ def _claim_entry(result: ClaimResult) -> dict[str, Any]:
             **_statement(claim),
             "obligations": [_obligation_entry(o) for o in prove(claim)],
             "obligations_from": "statement" if claim.obligations is Claim.obligations else "derivation",
+            "derivation": list(derivation),
+            "uses": list(used),
             "evidence": [evidence_entry(e) for e in result.evidence],
             "verdict": result.verdict,
         }
@@ -193,11 +197,15 @@ def certificate(report: Report) -> dict[str, Any]:
     >>> found["claims"][0]["verdict"], found["sha256"] == content_hash(found)
     ('proved', True)
     """
+    chosen = [result.claim for result in report.results]
+    steps, derivation = derivations(chosen)
+    used = uses(chosen, (*claims(), *reference_claims()))
     document = {
         "format": FORMAT,
         "version": VERSION,
         "seed": report.seed,
-        "claims": [_claim_entry(result) for result in report.results],
+        "steps": steps,
+        "claims": [_claim_entry(r, derivation[r.claim.id], used[r.claim.id]) for r in report.results],
     }
     found = versions()
     return document | {

@@ -23,6 +23,7 @@ from numerics.commands.figure import figure
 from numerics.commands.latex import latex
 from numerics.commands.laws import EPILOG as LAWS_EPILOG
 from numerics.commands.laws import laws
+from numerics.commands.report import report
 from numerics.commands.simulate import EPILOG as SIMULATE_EPILOG
 from numerics.commands.simulate import simulate
 from numerics.commands.stop import EPILOG as STOP_EPILOG
@@ -82,6 +83,7 @@ app.command()(check)
 app.command()(figure)
 app.command()(latex)
 app.command(epilog=LAWS_EPILOG)(laws)
+app.command()(report)
 
 
 def _print_version(wanted: bool) -> None:

@@ -32,15 +32,18 @@ __all__ = ["BACKENDS", "Kernel", "compile_kernel"]
 #: Backends by name: the module that holds the `Dialect`.
 BACKENDS = {name: f"numerics.backends.{name}" for name in ("numpy", "torch", "numba", "c")}
 
+#: All that a kernel can be written in: the backends, and JavaScript, which computes in a browser or in Node.js.
+_LANGUAGES = {**BACKENDS, "javascript": "numerics.backends.javascript"}
+
 
 @dataclass(frozen=True)
 class Kernel:
     """A compiled function.
 
-    ``source``, standalone Python or C that needs only the backend's library; ``arguments``, names of the symbols;
-    ``parameters``, the names they have in the source, different where Python or the backend needs a name itself (either
-    may be used as a keyword); ``outputs``, names of what is returned; ``backend``; ``layout``, "single" for one array,
-    the shape of a matrix, or None for a tuple; ``function``, the bare function. A kernel can be pickled.
+    ``source``, standalone Python, C or JavaScript that needs only the backend's library; ``arguments``, names of the
+    symbols; ``parameters``, the names they have in the source, different where Python or the backend needs a name
+    itself (either may be used as a keyword); ``outputs``, names of what is returned; ``backend``; ``layout``, "single"
+    for one array, the shape of a matrix, or None for a tuple; ``function``, the bare function. It can be pickled.
     """
 
     name: str
@@ -54,7 +57,7 @@ class Kernel:
     @cached_property
     def function(self) -> Any:
         """The plain function of the source, by position; built when first used: reading the source imports nothing."""
-        return importlib.import_module(BACKENDS[self.backend]).load(self)
+        return importlib.import_module(_LANGUAGES[self.backend]).load(self)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Evaluate at arguments given by position or by name.
@@ -102,8 +105,9 @@ def compile_kernel(
     For a flow: ``(mu_OV, mu_QK, *parameters) -> (d mu_OV/dt, d mu_QK/dt, L, alpha)``; for a `GradientFlow` its states
     in their order, and the loss where it has one.
 
-    Parameters: ``target``; ``backend``, "numpy", "torch", "numba" or "c"; ``args``, symbols in call order: all that
-    occur and perhaps more, which take part in broadcasting only (of a flow by default its states, then its parameters);
+    Parameters: ``target``; ``backend``, "numpy", "torch", "numba", "c" or "javascript"; ``args``, symbols in call
+    order: all that occur and perhaps more, which take part in broadcasting only (of a flow by default its states, then
+    its parameters);
     ``outputs``, which outputs of a flow and in what order (default ``d_mu_OV, d_mu_QK, loss, attention``), or names for
     the outputs of expressions; ``name`` of the function in the source.
     Returns: a `Kernel`. Arguments broadcast; an expression gives one array, a flow or a sequence a tuple, a matrix one
@@ -117,8 +121,8 @@ def compile_kernel(
     >>> float(compile_kernel(log(1 + exp(x)), args=[x])(800.0))
     800.0
     """
-    if backend not in BACKENDS:
-        raise ValueError(f"backend {backend!r}: expected one of {', '.join(BACKENDS)}")
+    if backend not in _LANGUAGES:
+        raise ValueError(f"backend {backend!r}: expected one of {', '.join(_LANGUAGES)}")
     if name is not None and not (isinstance(name, str) and identifiers([name], frozenset()) == (name,)):
         raise ValueError(f"name {name!r}: expected an identifier such as 'velocity'")
     if all(hasattr(target, a) for a in ("states", "parameters", "velocity", "loss")):
@@ -191,7 +195,7 @@ def _compile(request: Request) -> Kernel:
 
 def print_kernel(program: Program, request: Request) -> Kernel:
     """The kernel of a program, in the language of the request's backend."""
-    backend = importlib.import_module(BACKENDS[request.backend])
+    backend = importlib.import_module(_LANGUAGES[request.backend])
     dialect: Dialect = backend.DIALECT
     symbols = tuple(s.name for s in request.arguments)
     parameters = identifiers(symbols, dialect.reserved | {request.name} | {n for _, n in request.known})

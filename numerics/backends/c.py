@@ -12,7 +12,7 @@ from numerics.backends.printer import LINE, Body, Dialect, Signature, identifier
 from numerics.backends.special_c import HELPERS as SPECIAL
 from numerics.ir import Program
 
-__all__ = ["DIALECT", "emit", "load"]
+__all__ = ["DIALECT", "emit", "load", "number"]
 
 _HELPERS = {
     **SPECIAL,
@@ -149,7 +149,7 @@ _MATH_H = words("""
 """)
 
 
-def _number(value: Fraction | Decimal | None) -> tuple[str, int]:
+def number(value: Fraction | Decimal | None) -> tuple[str, int]:
     """Text and binding strength of a constant: never an integer, whose division would be another."""
     if isinstance(value, Fraction):
         top = repr(float(value.numerator))
@@ -167,7 +167,7 @@ DIALECT = Dialect(
     copy="{}",
     defaults="",
     reserved=frozenset({*_KEYWORDS, *_MATH_H, *_HELPERS}),
-    number=_number,
+    number=number,
     assignment="const double {} = {};",
 )
 

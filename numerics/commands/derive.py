@@ -12,7 +12,7 @@ from numerics.commands.values import choice
 
 __all__ = ["derive"]
 
-_BACKENDS = ("numpy", "torch", "numba", "c")
+_BACKENDS = ("numpy", "torch", "numba", "c", "javascript")
 
 
 @with_options
@@ -23,7 +23,9 @@ def derive(
     trace: Annotated[bool, typer.Option("--trace", help="Show the steps of the derivation.")] = False,
     emit: Annotated[
         str | None,
-        typer.Option("--emit", metavar="BACKEND", help="Print a kernel's source: numpy, torch, numba or c."),
+        typer.Option(
+            "--emit", metavar="BACKEND", help="Print a kernel's source: numpy, torch, numba, c or javascript."
+        ),
     ] = None,
 ) -> int:
     """Derive the gradient flow on the line, its first integral and the assumptions. Sizes left out stay symbols."""

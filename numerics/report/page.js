@@ -1,0 +1,55 @@
+"use strict";
+(() => {
+  const claims = [...document.querySelectorAll("article.claim")];
+  const search = document.getElementById("search");
+  const boxes = [...document.querySelectorAll('input[name="verdict"]')];
+  const shown = document.getElementById("shown");
+
+  function filter() {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const verdicts = new Set(boxes.filter((box) => box.checked).map((box) => box.value));
+    let count = 0;
+    for (const claim of claims) {
+      const fits = verdicts.has(claim.dataset.verdict) && words.every((word) => claim.dataset.words.includes(word));
+      claim.hidden = !fits;
+      count += fits;
+    }
+    shown.textContent = `${count} of ${claims.length} claims shown`;
+    document.getElementById("none").hidden = count > 0;
+  }
+
+  /** A link to a claim that is filtered away shows it again. */
+  function reveal() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target === null || !target.matches("article.claim")) return;
+    if (target.hidden) {
+      search.value = "";
+      for (const box of boxes) box.checked = true;
+      filter();
+    }
+    target.scrollIntoView();
+    target.focus({ preventScroll: true });
+  }
+
+  function unfold(open) {
+    for (const part of document.querySelectorAll("article.claim details")) part.open = open;
+  }
+
+  search.addEventListener("input", filter);
+  for (const box of boxes) box.addEventListener("change", filter);
+  document.getElementById("filter").addEventListener("submit", (event) => event.preventDefault());
+  document.getElementById("unfold").addEventListener("click", () => unfold(true));
+  document.getElementById("fold").addEventListener("click", () => unfold(false));
+  addEventListener("hashchange", reveal);
+
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("article.claim details:not([open])")];
+    for (const part of folded) part.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const part of folded) part.open = false;
+  });
+  filter();
+  reveal();
+})();
