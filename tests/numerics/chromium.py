@@ -18,6 +18,7 @@ __all__ = ["Visit", "browser", "visit", "with_chromium"]
 _FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--enable-logging=stderr"),
+    "--host-resolver-rules=MAP * ~NOTFOUND",
 )
 #: A loaded machine may take long to start a browser; nothing is measured by this.
 _LONGEST = 300
@@ -31,6 +32,14 @@ def browser() -> str | None:
 
 
 with_chromium = pytest.mark.skipif(browser() is None, reason="Chromium is not installed: apt install chromium")
+
+
+def _address(event: str) -> str | None:
+    """The address that a page asks for, from a line of the network log; what the browser itself wants has no origin."""
+    url, origin = (re.search(rf'"{key}":"([^"]*)"', event) for key in ("url", "initiator"))
+    if url is None or origin is None or origin[1] == "not an origin" or url[1].startswith(("file:", "data:", "chrome")):
+        return None
+    return url[1]
 
 
 @dataclass(frozen=True)
@@ -56,5 +65,5 @@ def visit(page: str, script: str, folder: Path, *flags: str) -> Visit:
     )  # fmt: skip
     data = re.search(r'data-found="([^"]*)"', done.stdout)
     console = tuple(line for line in done.stderr.splitlines() if "CONSOLE" in line)
-    asked = tuple(dict.fromkeys(re.findall(r'"url":"((?!file:|data:|chrome)[^"]+)"', log.read_text(encoding="utf-8"))))
-    return Visit(json.loads(unescape(data[1])) if data else None, console, asked)
+    asked = (_address(line) for line in log.read_text(encoding="utf-8").splitlines())
+    return Visit(json.loads(unescape(data[1])) if data else None, console, tuple(dict.fromkeys(filter(None, asked))))
