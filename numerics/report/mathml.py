@@ -42,6 +42,7 @@ _ACCENTS = {"dot": "˙", "ddot": "¨", "hat": "^", "bar": "¯", "tilde": "~", "o
 _FONTS = {"mathrm": "normal", "operatorname": "normal", "mathbf": "bold", "boldsymbol": "bold", "mathit": "italic"}
 _FONTS |= {"mathcal": "normal", "mathbb": "normal"}
 _IGNORED = frozenset((r"\displaystyle", r"\textstyle", r"\limits", r"\nolimits", r"\big", r"\Big", r"\bigl", r"\bigr"))
+_TIGHT = {"lspace": "0", "rspace": "0"}
 _CLOSING = {"(": ")", "[": "]"}
 _ENVIRONMENTS = frozenset(
     ("aligned", "align", "align*", "matrix", "cases", "equation", "equation*", "split", "gathered")
@@ -171,7 +172,7 @@ class _Reader:
         if self.peek() != _CLOSING[opening]:
             self.at = begin
             return _operator(opening, stretchy="false")
-        return f"<mrow>{_operator(opening)}{''.join(inside)}{_operator(self.next())}</mrow>"
+        return f"<mrow>{_operator(opening, **_TIGHT)}{''.join(inside)}{_operator(self.next(), **_TIGHT)}</mrow>"
 
     def command(self, token: str) -> str:
         name = token[1:]
@@ -183,6 +184,8 @@ class _Reader:
             return f"<mi>{name}</mi>{_operator(chr(0x2061))}"
         if name in _LETTERS:
             return f"<mi>{_OPERATORS[name]}</mi>"
+        if name[:1] in "lr" and name[1:] in ("vert", "Vert"):
+            return _operator(_OPERATORS[name], form="prefix" if name[0] == "l" else "postfix", **_TIGHT)
         if name in _OPERATORS:
             return _operator(_OPERATORS[name])
         if token in _IGNORED:

@@ -53,7 +53,9 @@ def _statement(claim: Mapping[str, Any]) -> str:
         )
     shown = "".join(rows[:4])
     if len(rows) > 4:
-        shown += _details(f"{len(rows) - 4} more formulas", "".join(rows[4:]), ' class="plain"')
+        rest = len(rows) - 4
+        more = f"{rest} more {'formula' if rest == 1 else 'formulas'}"
+        shown += _details(more, "".join(rows[4:]), ' class="plain"')
     return shown
 
 
@@ -74,7 +76,9 @@ def _number(value: Any) -> str:
 def _evidence(claim: Mapping[str, Any]) -> str:
     rows = []
     for found in claim["evidence"]:
-        numbers = "; ".join(f"{escape(key)}: {_number(v)}" for key, v in found["numbers"].items())
+        numbers = "; ".join(
+            f"{escape(key)}: {_number(v)}" for key, v in found["numbers"].items() if v not in ("", [], {})
+        )
         tone = {True: "for", False: "against", None: "open"}[found["supports"]]
         rows.append(
             f'<tr><th scope="row" title="{_KINDS[found["kind"]]}">{found["kind"]}</th>'
