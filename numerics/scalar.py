@@ -66,7 +66,8 @@ def scalar_function(kernel: Kernel) -> Callable[..., Any]:
     if kernel.backend != "numpy":
         raise ValueError(f"backend {kernel.backend!r}: expected a kernel of the backend 'numpy'")
     space: dict[str, Any] = {"__name__": f"gradline_scalar_{kernel.name}"}
-    exec(compile(kernel.source, f"<gradline scalar kernel {kernel.name}>", "exec"), space)
+    source = kernel.source.replace(".copy()", "")  # arrays are copied, numbers need not be
+    exec(compile(source, f"<gradline scalar kernel {kernel.name}>", "exec"), space)
     space["np"] = _Scalars()
     space["_inputs"] = lambda *values: (values, float, ())
     space["_shaped"] = lambda value, dtype, shape: value

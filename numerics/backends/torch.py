@@ -22,7 +22,7 @@ def _inputs(*values):
     dtype = floating[0].dtype if floating else torch.float64
     for v in tensors:
         if v.is_complex():
-            raise TypeError(f"expected real numbers or real tensors, got dtype {v.dtype}")
+            raise TypeError(f"expected real numbers or real tensors, got {v.dtype}")
         if v.dim() > 0 and v.is_floating_point():
             dtype = torch.promote_types(dtype, v.dtype)
     device = tensors[0].device if tensors else None
@@ -68,8 +68,8 @@ _CALLS = {
     "cos": "torch.cos",
     "tan": "torch.tan",
     "atan": "torch.atan",
-    "sinh": "torch.sinh",
-    "cosh": "torch.cosh",
+    "sinh": "_sinh",
+    "cosh": "_cosh",
     "tanh": "torch.tanh",
     "asinh": "torch.asinh",
     "max": "torch.maximum",
@@ -134,6 +134,19 @@ def _logaddexp(x, y):
     """log(exp(x) + exp(y)) without overflow; every derivative is finite."""
     difference = x - y
     return y + _softplus(difference, _decay(difference))
+'''
+_HELPERS["_sinh"] = '''\
+def _sinh(x):
+    """sinh(x), finite as far as its value is: torch.sinh overflows with exp(|x|)."""
+    half = torch.exp(0.5 * torch.abs(x).clamp(min=40))
+    far = torch.sign(x) * (0.5 * half) * half
+    return torch.where(torch.abs(x) > 40, far, torch.sinh(x.clamp(-40, 40)))
+'''
+_HELPERS["_cosh"] = '''\
+def _cosh(x):
+    """cosh(x), finite as far as its value is: torch.cosh overflows with exp(|x|)."""
+    half = torch.exp(0.5 * torch.abs(x).clamp(min=40))
+    return torch.where(torch.abs(x) > 40, (0.5 * half) * half, torch.cosh(x.clamp(-40, 40)))
 '''
 _HELPERS["_lambertw"] = _function(
     "_lambertw",

@@ -99,7 +99,7 @@ def manifest(files: Mapping[str, bytes], more: Mapping[str, Any] = FrozenMap({})
     >>> print(manifest({"a.tex": b""})[:44])
     {
      "files": {
-      "a.tex": "e3b0c44298fc1c149
+      "a.tex": "e3b0c44298fc1c149a
     """
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     data = {"format": "gradline latex", "version": 1, "files": hashes, **more}
