@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-from sympy import Basic, preorder_traversal
+from sympy import Basic, Expr, preorder_traversal
 
 from numerics.derivations import referred, step_latex
 from theory.identities import prove_zero
@@ -97,13 +97,13 @@ def _stated(claims: Iterable[Claim]) -> Iterator[_Formula]:
         symbols[name]: value
         for c in reversed(everything)
         for name, value in c.stated.items()
-        if name in symbols and isinstance(value, Basic) and not value.has(symbols[name])
+        if name in symbols and isinstance(value, Expr) and not value.has(symbols[name])
     }
     for claim in everything:
         for value in claim.stated.values():
             if isinstance(value, Words):
                 yield _Formula(claim.id, value)
-            elif isinstance(value, Basic) and not value.is_Relational and value.count_ops() >= _FEWEST_OPERATIONS:
+            elif isinstance(value, Expr) and value.count_ops() >= _FEWEST_OPERATIONS:
                 yield _Formula(claim.id, value)
                 told = {s: v for s, v in definitions.items() if s in value.free_symbols}
                 if told:
