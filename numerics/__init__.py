@@ -6,8 +6,9 @@ full model that every formula is checked against, `verify` gathers evidence for 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from theory.lazy import lazy_names
 
 if TYPE_CHECKING:
     from numerics.evidence import Report as Report
@@ -37,13 +38,4 @@ _HOME = {
 }
 
 __all__ = [*_HOME]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'numerics' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(f"numerics.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names("numerics", _HOME)

@@ -9,8 +9,9 @@ Source of the theory: arXiv 2608.06776.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from theory.lazy import lazy_names
 
 if TYPE_CHECKING:
     from theory import symbols as symbols
@@ -46,18 +47,8 @@ _HOME = {
     "to_latex": "latex.printer",
     "GradlineError": "errors",
     "NoLineError": "errors",
+    "symbols": "",
 }
 
-__all__ = [*_HOME, "symbols"]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name == "symbols":
-        return import_module("theory.symbols")
-    if name not in _HOME:
-        raise AttributeError(f"module 'theory' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(f"theory.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = [*_HOME]  # noqa: PLE0604
+__getattr__, __dir__ = lazy_names("theory", _HOME)

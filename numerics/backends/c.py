@@ -10,6 +10,7 @@ from fractions import Fraction
 from numerics.backends.c_library import load
 from numerics.backends.printer import LINE, Body, Dialect, Signature, identifiers, needed, words
 from numerics.backends.special_c import HELPERS as SPECIAL
+from numerics.backends.table import written
 from numerics.ir import Program
 
 __all__ = ["DIALECT", "emit", "load", "number"]
@@ -120,21 +121,6 @@ static inline double sign(double x)
 }
 
 _MATH = ("pow", "sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh")
-_OWN = (
-    "decay",
-    "sigmoid",
-    "softplus",
-    "sigmoid_minus",
-    "softplus_minus",
-    "logaddexp",
-    "sign",
-    "max",
-    "min",
-    "ei",
-    "scaled_ei",
-    "lambertw",
-    "wrightomega",
-)
 _KEYWORDS = words("""
     auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof main
@@ -162,7 +148,7 @@ def number(value: Fraction | Decimal | None) -> tuple[str, int]:
 DIALECT = Dialect(
     name="c",
     imports={},
-    calls={"abs": "fabs", **{n: n for n in _MATH}, **{n: n for n in _OWN}},
+    calls={"abs": "fabs", **{n: n for n in _MATH}, **written(_HELPERS)},
     helpers=_HELPERS,
     copy="{}",
     defaults="",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from numerics.backends.c import number
 from numerics.backends.printer import LINE, Body, Dialect, Signature, needed, words
 from numerics.backends.special_javascript import HELPERS as SPECIAL
+from numerics.backends.table import written
 from numerics.ir import Program
 from theory.errors import GradlineError
 
@@ -62,8 +63,6 @@ function logaddexp(x, y) {
 
 _MATH = ("pow", "sqrt", "exp", "expm1", "log", "log1p", "abs", "sign", "sin", "cos", "tan", "atan")
 _MORE = ("sinh", "cosh", "tanh", "asinh", "max", "min")
-_OWN = ("decay", "sigmoid", "softplus", "sigmoid_minus", "softplus_minus", "logaddexp")
-_SPECIAL = ("ei", "scaled_ei", "lambertw", "wrightomega")
 _RESERVED = words("""
     arguments await boolean break byte case catch char class const continue debugger default delete do double else enum
     eval export extends false final finally float for function goto if implements import in Infinity instanceof int
@@ -75,7 +74,7 @@ _RESERVED = words("""
 DIALECT = Dialect(
     name="javascript",
     imports={},
-    calls={**{n: f"Math.{n}" for n in (*_MATH, *_MORE)}, **{n: n for n in (*_OWN, *_SPECIAL)}},
+    calls={**{n: f"Math.{n}" for n in (*_MATH, *_MORE)}, **written(_HELPERS)},
     helpers=_HELPERS,
     copy="{}",
     defaults="",

@@ -12,6 +12,7 @@ from numerics.backends.cache import fingerprint, stored
 from numerics.backends.printer import Body, Dialect, Signature, identifiers, needed, words
 from numerics.backends.python_module import call, display, docstring, header
 from numerics.backends.special_numba import HELPERS as SPECIAL
+from numerics.backends.table import written
 from numerics.ir import Program
 from theory.errors import GradlineError
 
@@ -151,26 +152,11 @@ _TAKEN = words(
     "math numba np abs float bool int type range isinstance tuple dtype shape values results size i v r "
     "block first count min _overload_at"
 )
-_OWN = (
-    "decay",
-    "sigmoid",
-    "softplus",
-    "sigmoid_minus",
-    "softplus_minus",
-    "logaddexp",
-    "sign",
-    "max",
-    "min",
-    "ei",
-    "scaled_ei",
-    "lambertw",
-    "wrightomega",
-)
 
 DIALECT = Dialect(
     name="numba",
     imports={"math.": "import math", "numba.": "\nimport numba", "np.": "import numpy as np"},
-    calls={"pow": "math.pow", "abs": "abs", **{n: f"math.{n}" for n in _MATH}, **{n: f"_{n}" for n in _OWN}},
+    calls={"pow": "math.pow", "abs": "abs", **{n: f"math.{n}" for n in _MATH}, **written(_HELPERS, "_")},
     helpers=_HELPERS,
     copy="{}",
     defaults="dtype, shape = np.dtype(float), ()",

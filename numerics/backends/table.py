@@ -11,7 +11,7 @@ them: one exponential serves ``s(x)``, ``s(-x) = sigmoid_minus(x, decay)``, ``lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +21,7 @@ import sympy
 
 from numerics import functions
 
-__all__ = ["FUNCTIONS", "OPERATIONS", "Operation"]
+__all__ = ["FUNCTIONS", "OPERATIONS", "Operation", "written"]
 
 
 @dataclass(frozen=True)
@@ -98,3 +98,12 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType({o.name: o for o in (*_AR
 
 #: SymPy function -> name of the operation.
 FUNCTIONS: Mapping[Any, str] = MappingProxyType({o.function: o.name for o in _FUNCTIONS})
+
+
+def written(helpers: Collection[str], prefix: str = "") -> dict[str, str]:
+    """Return the operations that helpers of a backend compute: name -> helper, whose names have a prefix.
+
+    >>> written({"_sigmoid": "source", "_inputs": "source"}, "_")
+    {'sigmoid': '_sigmoid'}
+    """
+    return {name: f"{prefix}{name}" for name in OPERATIONS if f"{prefix}{name}" in helpers}

@@ -8,8 +8,9 @@ Source: the figures of arXiv 2608.06776.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from theory.lazy import lazy_names
 
 if TYPE_CHECKING:
     from numerics.figures.drawing import Drawing as Drawing
@@ -40,13 +41,4 @@ FIGURES: dict[str, tuple[str, str]] = {
 SEEDED = ("fig2", "fig3")
 
 __all__ = [*_HOME, "FIGURES", "SEEDED"]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'numerics.figures' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(f"numerics.figures.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names("numerics.figures", _HOME, ("FIGURES", "SEEDED"))

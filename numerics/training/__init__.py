@@ -9,8 +9,9 @@ Source: arXiv 2608.06776, Figs. 2 and 3.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from theory.lazy import lazy_names
 
 if TYPE_CHECKING:
     from numerics.training.data import SequenceData as SequenceData
@@ -46,13 +47,4 @@ _HOME = {
 }
 
 __all__ = [*_HOME]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'numerics.training' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(f"numerics.training.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names("numerics.training", _HOME)
