@@ -138,10 +138,10 @@ class MatrixModel(nn.Module):
             self.register_parameter(name, nn.Parameter(torch.tensor(value, dtype=torch.float64)))
 
     def effective(self, circuit: str, parameters: Mapping[str, Tensor]) -> Tensor:
-        """Return the matrix of circuit ``"OV"`` or ``"QK"`` that acts on embedded tokens."""
+        """Return the matrix of circuit ``"OV"`` or ``"QK"`` that acts on embedded tokens; parameters may be stacked."""
         if self.kinds[circuit] == "collapsed":
             return parameters[f"W_{circuit}"] * self.embedding
-        return parameters[f"U_{circuit}"] @ parameters[f"V_{circuit}"].T * self.embedding
+        return parameters[f"U_{circuit}"] @ parameters[f"V_{circuit}"].mT * self.embedding
 
     def matrices(self) -> dict[str, Tensor]:
         """Return the effective ``{"W_OV": (M, T), "W_QK": (Q, T)}``."""

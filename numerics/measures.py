@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from numerics.sizes import check_choice
 
 __all__ = [
     "MEASURES",
@@ -140,9 +141,7 @@ class EqualLoss:
     def difference(self, run: str, other: str) -> Array:
         """The measure of a run less that of another, at every loss."""
         for name in (run, other):
-            if name not in self.runs:
-                near = get_close_matches(name, self.runs, 1, 0.0)[0]
-                raise ValueError(f"run {name!r}: expected one of {', '.join(self.runs)}; did you mean {near!r}?")
+            check_choice("run", name, self.runs)
         return self.values[self.runs.index(run)] - self.values[self.runs.index(other)]
 
 

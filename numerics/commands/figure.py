@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from numerics.commands.console import dump_json, progress_bar, show, write
-from numerics.commands.values import integer
+from numerics.commands.values import choice, integer
 from numerics.output import make_folder, write_files
 
 __all__ = ["figure"]
@@ -30,11 +30,7 @@ def figure(
     """Draw a figure of the paper from theory and from training."""
     from numerics.figures import FIGURES, SEEDED
 
-    if name not in FIGURES:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, FIGURES, 1, 0.0)[0]
-        raise ValueError(f"NAME={name}: expected one of {', '.join(FIGURES)}; did you mean {near}?")
+    choice("NAME", name, FIGURES)
     if seeds is not None and name not in SEEDED:
         raise ValueError(
             f"--seeds={seeds}: {name} shows no runs with seeds; expected it with {' or '.join(SEEDED)} only"

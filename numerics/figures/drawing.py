@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numerics.figures import FIGURES
 from numerics.figures.style import figure_bytes, mark_quick, settle, styled
+from numerics.sizes import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,9 +83,7 @@ def draw(name: str, request: Request | None = None) -> Drawing:
     ...
     ValueError: figure='lines': expected one of ...; did you mean 'line'?
     """
-    if name not in FIGURES:
-        near = get_close_matches(name, FIGURES, 1, 0.0)[0]
-        raise ValueError(f"figure={name!r}: expected one of {', '.join(FIGURES)}; did you mean {near!r}?")
+    check_choice("figure", name, FIGURES)
     wanted = request or Request()
     with styled():
         drawing: Drawing = import_module(FIGURES[name][0]).draw(wanted)

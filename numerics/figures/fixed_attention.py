@@ -9,7 +9,6 @@ Source: arXiv 2608.06776, Fig. 3.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +21,7 @@ from numerics.figures.style import PAGE, ordered_colors
 from numerics.training.data import SequenceData
 from numerics.training.experiments import ALPHAS, FixedCurves, fixed_curves, marked_epochs
 from numerics.training.orbit_flow import OrbitRun, SampledLoss, orbit_training_flow
-from numerics.training.processes import Job, run_jobs
+from numerics.training.processes import PROCESSES, Job, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,7 +109,7 @@ def _panels(request: Request, size: _Size) -> list[_Panel]:
         if tell is not None:
             tell(done, total, "training" if done < len(training) else "orbit flow")
 
-    found: list[Any] = run_jobs([*training, *flows], max(1, min(2, os.cpu_count() or 1)), report)
+    found: list[Any] = run_jobs([*training, *flows], PROCESSES, report)
     panels = []
     for place, ov in enumerate(kinds):
         own: list[FixedCurves] = [c for c, job in zip(found, training, strict=False) if job[1][0] == ov]

@@ -6,7 +6,6 @@ seeds. Source: arXiv 2608.06776, Fig. 2.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import numpy as np
 from numerics.figures.drawing import Drawing, Request
 from numerics.figures.style import PAGE
 from numerics.training.experiments import BINS, Heatmap, Setting, attention_heatmap
-from numerics.training.processes import Job, run_jobs
+from numerics.training.processes import PROCESSES, Job, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +135,7 @@ def draw(request: Request) -> Drawing:
         if tell is not None:
             tell(done, len(jobs), names[min(done, len(names) - 1)])
 
-    maps = run_jobs(jobs, 1 if request.quick else max(1, min(2, os.cpu_count() or 1)), report)
+    maps = run_jobs(jobs, 1 if request.quick else PROCESSES, report)
     found = dict(zip(names, maps, strict=True))
     facts = {
         "top_row_percent": {n: m.percent[-1].tolist() for n, m in found.items()},

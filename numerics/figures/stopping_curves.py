@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from numerics.figures.drawing import Drawing, Request
 from numerics.figures.style import PAGE, ordered_colors
+from numerics.stop_solver import margin_at
 from numerics.stopping import StoppingState, stopping_state
 from theory.flow import ReducedFlow, derive
 from theory.model import AttentionModel
@@ -76,7 +77,7 @@ def curves(ratios: tuple[float, ...] = RATIOS, thresholds: int = _THRESHOLDS) ->
 
 def courses(ratios: tuple[float, ...] = RATIOS, points: int = _POINTS) -> dict[str, Array]:
     """States along time, to loss 1e-4: arrays (ratios, points), even in the margin late and in its logarithm early."""
-    last = np.log((CLASSES - 1) / np.expm1(_LAST))
+    last = margin_at(_LAST, CLASSES)
     margins = np.unique(np.concatenate([np.geomspace(5e-5, last, points // 2), np.linspace(0.1, last, points // 2)]))
     losses = np.minimum(_loss(margins), np.nextafter(np.log(CLASSES), 0.0))
     losses[-1] = _LAST
@@ -87,7 +88,7 @@ def halfway(course: Mapping[str, Array]) -> dict[str, Array]:
     """States at half of the final time, by secants in the plane of the margin and log time: arrays (ratios,)."""
     ratios = tuple(float(x) for x in course["ratio"][:, 0])
     wanted = np.log(course["t"][:, -1] / 2)
-    grid = np.log((CLASSES - 1) / np.expm1(course["loss"][0]))
+    grid = margin_at(course["loss"][0], CLASSES)
     x = np.array([np.interp(w, np.log(t), grid) for w, t in zip(wanted, course["t"], strict=True)])
     before, level = x - 1e-3, np.zeros_like(x)
     known = np.log(_at(ratios, before)["t"])

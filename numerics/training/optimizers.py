@@ -109,9 +109,9 @@ def _sgd(optimizer: Optimizer, memory: Parameters, name: str, direction: Array) 
 def _adam(optimizer: Optimizer, memory: Parameters, name: str, direction: Array, step: int) -> Array:
     means = []
     for key, value, beta in zip("ms", (direction, direction**2), optimizer.betas, strict=True):
-        old = memory.get(f"{key} {name}", np.zeros_like(direction))
-        memory[f"{key} {name}"] = beta * old + (1 - beta) * value
-        means.append(memory[f"{key} {name}"] / (1 - beta ** (step + 1)))
+        place, new = f"{key} {name}", (1 - beta) * value
+        memory[place] = beta * memory[place] + new if place in memory else new
+        means.append(memory[place] / (1 - beta ** (step + 1)))
     found: Array = means[0] / (np.sqrt(means[1]) + optimizer.epsilon)
     return found
 

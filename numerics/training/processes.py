@@ -12,7 +12,10 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
-__all__ = ["Job", "run_jobs"]
+__all__ = ["PROCESSES", "Job", "run_jobs"]
+
+#: As many as the figures of the paper gain from.
+PROCESSES = min(2, os.cpu_count() or 1)
 
 Result = TypeVar("Result")
 #: A function of a module, its positional arguments and its keywords.

@@ -43,13 +43,7 @@ class Scatter:
 
 def _products(net: MatrixModel, leaves: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Effective matrices (R, rows, T) of stacked parameters."""
-    found = {}
-    for circuit, kind in net.kinds.items():
-        if kind == "collapsed":
-            found[circuit] = leaves[f"W_{circuit}"] * net.embedding
-        else:
-            found[circuit] = leaves[f"U_{circuit}"] @ leaves[f"V_{circuit}"].mT * net.embedding
-    return found
+    return {circuit: net.effective(circuit, leaves) for circuit in net.kinds}
 
 
 def _losses(net: MatrixModel, leaves: Mapping[str, Tensor]) -> Tensor:

@@ -83,10 +83,9 @@ def test_files_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert facts["quick"] is True
 
 
-def test_quick_is_marked() -> None:
-    marked, whole = draw("fig4", Request(quick=True)), draw("fig4")
-    assert "quick" in marked.figure.get_suptitle()
-    assert whole.figure.get_suptitle() == ""
+def test_quick_is_marked(fig4: Any) -> None:
+    assert "quick" in draw("fig4", Request(quick=True)).figure.get_suptitle()
+    assert fig4.figure.get_suptitle() == ""
 
 
 @pytest.mark.parametrize(

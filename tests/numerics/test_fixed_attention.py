@@ -129,12 +129,12 @@ def test_the_derived_relation(form: str, start: float, share: float) -> None:
         slope = mpmath.mpf(RATE)
         for time, mu, error in zip(times, found.mu_OV, found.error_estimate, strict=True):
             if form == "balanced" and start < 0 and abs(mu) < 1e-300:
-                continue
+                continue  # mu decays to 0 and leaves the range of doubles, where its error bound means nothing
             first, last = (elapsed(mpmath.mpf(float(x)), mpmath.mpf(share), slope) for x in (start, mu))
             mu_ = mpmath.mpf(float(mu))
             # dT/dmu turns the error of mu into one of the time
             pace = abs(mpmath.diff(lambda x: elapsed(x, mpmath.mpf(share), slope), mu_))
-            assert abs(last - first - mpmath.mpf(time)) <= pace * error * (1 + abs(mu_)) + 1e-25
+            assert abs(last - first - mpmath.mpf(time)) <= pace * error * (1 + abs(mu_))
 
 
 def test_the_closed_form() -> None:
@@ -158,6 +158,9 @@ def test_refusals(change: dict[str, Any], words: str) -> None:
     given: dict[str, Any] = {"parameters": {"eta_OV": 1}, "attention": 0.5, "t": 1.0} | change
     with pytest.raises(ValueError, match=words):
         fixed_attention(AttentionModel(TASK), given.pop("parameters"), **given)
+
+
+def test_a_balanced_circuit_needs_a_start_and_a_solution_a_sign() -> None:
     with pytest.raises(ValueError, match="no start for mu_OV"):
         fixed_attention(AttentionModel(TASK, ov="factorized"), {"eta_OV": 1}, attention=0.5, t=1.0)
     with pytest.raises(ValueError, match="expected 1 or -1"):
