@@ -22,10 +22,11 @@ from numerics.commands.console import plain_data
 from numerics.dependencies import uses
 from numerics.derivations import derivations
 from numerics.evidence import ClaimResult, Evidence, Report
+from numerics.obligations import obligation_entry
 from numerics.output import write_files
 from theory.errors import GradlineError
 from theory.reader import read
-from theory.registry import Claim, Outcome, claims, prove, reference_claims
+from theory.registry import Claim, Outcome, claims, reference_claims
 from theory.serialize import write
 from theory.symbols import SYMBOLS
 from theory.words import Words
@@ -40,7 +41,6 @@ __all__ = [
     "dump",
     "evidence_entry",
     "formula_latex",
-    "outcome_entry",
     "save",
     "versions",
 ]
@@ -105,37 +105,6 @@ def _latex_options() -> dict[str, Any]:
     return {"symbol_names": _LATEX_NAMES}
 
 
-def outcome_entry(outcome: Outcome) -> dict[str, Any]:
-    """How an obligation was decided, as plain data."""
-    decision = outcome.decision
-    counterexample = None
-    if decision is not None and decision.witness:
-        counterexample = {
-            "point": {str(symbol): str(value) for symbol, value in decision.witness.items()},
-            "enclosure": list(decision.enclosure or ()),
-        }
-    return {
-        "answer": outcome.answer,
-        "how": outcome.how,
-        "reason": decision.reason if decision is not None else "",
-        "relied_on": list(decision.assumptions) if decision is not None else [],
-        "counterexample": counterexample,
-    }
-
-
-def _obligation_entry(outcome: Outcome) -> dict[str, Any]:
-    obligation, dummies = outcome.obligation, dict[Any, int]()
-    return {
-        "name": obligation.name,
-        "relation": obligation.relation,
-        "srepr": write(obligation.value, dummies),
-        "assumptions": [write(a, dummies) for a in obligation.assumptions],
-        "decisive": obligation.decisive,
-        "hypotheses": [write(rule, dummies) for rule in obligation.hypotheses],
-        **outcome_entry(outcome),
-    }
-
-
 def evidence_entry(evidence: Evidence) -> dict[str, Any]:
     """One kind of evidence, as plain data."""
     return {
@@ -172,7 +141,7 @@ def _claim_entry(result: ClaimResult, derivation: Sequence[int], used: Sequence[
             "text": claim.text,
             "source": claim.source,
             **_statement(claim),
-            "obligations": [_obligation_entry(o) for o in prove(claim)],
+            "obligations": [obligation_entry(o) if isinstance(o, Outcome) else dict(o) for o in result.obligations],
             "obligations_from": "statement" if claim.obligations is Claim.obligations else "derivation",
             "derivation": list(derivation),
             "uses": list(used),

@@ -13,13 +13,13 @@ stays ``undecided``. A claim that one kind of evidence supports and another cont
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numerics.checks.gather import KINDS, Evidence, all_evidence
 from theory.errors import GradlineError
-from theory.registry import Claim, Verdict, claims, find
+from theory.registry import Claim, Outcome, Verdict, claims, find, prove
 
 __all__ = ["KINDS", "ClaimResult", "ContradictionError", "Evidence", "Report", "verify"]
 
@@ -32,12 +32,16 @@ class ContradictionError(GradlineError):
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A claim with its verdict, the evidence for it and the time it took in seconds."""
+    """A claim with its verdict, the evidence for it and the time it took in seconds.
+
+    ``obligations`` says how each was decided: an `Outcome`, or its plain data where another process decided it.
+    """
 
     claim: Claim
     verdict: Verdict
     evidence: tuple[Evidence, ...]
     seconds: float
+    obligations: tuple[Outcome | Mapping[str, Any], ...] = field(repr=False)
 
     @property
     def how(self) -> str:
@@ -137,18 +141,30 @@ def verify_claim(claim: Claim, seed: int = 0) -> ClaimResult:
 
     begin = time.perf_counter()
     with one_thread():
-        evidence = confront(all_evidence(claim, seed))
-    return ClaimResult(claim, judge(claim, evidence), evidence, time.perf_counter() - begin)
+        outcomes = prove(claim)
+        evidence = confront(all_evidence(claim, seed, outcomes))
+    return ClaimResult(claim, judge(claim, evidence), evidence, time.perf_counter() - begin, outcomes)
 
 
 #: Claims from which on a second process, which takes seconds to start, saves time.
 _WORTHWHILE = 6
 
 
-def _parts(claim: Claim, seed: int) -> tuple[Verdict, tuple[Evidence, ...], float]:
-    """The result for a claim without the claim, which holds functions and does not travel between processes."""
+_Parts = tuple[Verdict, tuple[Evidence, ...], float, tuple[Outcome | Mapping[str, Any], ...]]
+
+
+def _parts(claim: Claim, seed: int) -> _Parts:
+    """The result for a claim without the claim, which holds functions."""
     result = verify_claim(claim, seed)
-    return result.verdict, result.evidence, result.seconds
+    return result.verdict, result.evidence, result.seconds, result.obligations
+
+
+def _plain_parts(claim: Claim, seed: int) -> _Parts:
+    """The same for another process: outcomes hold expressions that would be evaluated anew on arrival."""
+    from numerics.obligations import obligation_entry
+
+    verdict, evidence, seconds, outcomes = _parts(claim, seed)
+    return verdict, evidence, seconds, tuple(obligation_entry(o) for o in outcomes if isinstance(o, Outcome))
 
 
 def _results(chosen: Sequence[Claim], seed: int, progress: Progress, processes: int) -> Iterator[ClaimResult]:
@@ -159,7 +175,7 @@ def _results(chosen: Sequence[Claim], seed: int, progress: Progress, processes: 
         return
     from numerics.checks.parallel import shared
 
-    found = shared(_parts, chosen, seed, lambda done, name: progress(done, len(chosen), name))
+    found = shared(_parts, _plain_parts, chosen, seed, lambda done, name: progress(done, len(chosen), name))
     yield from (ClaimResult(claim, *parts) for claim, parts in zip(chosen, found, strict=True))
 
 

@@ -18,11 +18,11 @@ from numerics.certificates import (
     content_hash,
     evidence_entry,
     formula_latex,
-    outcome_entry,
     versions,
 )
 from numerics.checks.gather import Evidence, symbolic_evidence
 from numerics.evidence import judge
+from numerics.obligations import outcome_entry
 from theory.errors import GradlineError
 from theory.reader import read
 from theory.registry import Claim, Obligation, Outcome, Verdict, claims, decide, reference_claims

@@ -204,9 +204,9 @@ def numerical_evidence(claim: Claim, seed: int) -> Iterator[Evidence]:
             yield _numerical(claim, kind, check, seed)
 
 
-def all_evidence(claim: Claim, seed: int) -> tuple[Evidence, ...]:
-    """Gather every kind of evidence that applies to a claim."""
-    outcomes = prove(claim)
+def all_evidence(claim: Claim, seed: int, outcomes: tuple[Outcome, ...] | None = None) -> tuple[Evidence, ...]:
+    """Gather every kind of evidence that applies to a claim; ``outcomes``, those of `prove` if they are known."""
+    outcomes = prove(claim) if outcomes is None else outcomes
     found = [symbolic_evidence(outcomes)]
     enclosure = _enclosure(claim, outcomes, _generator(claim, "enclosure", seed))
     if enclosure is not None:

@@ -35,11 +35,16 @@ def _call(work: Callable[[Claim, int], Result], identity: str, seed: int) -> Res
 
 
 def shared(
-    work: Callable[[Claim, int], Result], chosen: Sequence[Claim], seed: int, report: Callable[[int, str], None]
+    work: Callable[[Claim, int], Result],
+    away_work: Callable[[Claim, int], Result],
+    chosen: Sequence[Claim],
+    seed: int,
+    report: Callable[[int, str], None],
 ) -> list[Result]:
     """Return ``work(claim, seed)`` for each claim, in order; should the second process end, this one does all.
 
-    Parameters: ``work``, a function of a module, whose results can be pickled; ``chosen``, the claims; ``seed``;
+    Parameters: ``work``, done here; ``away_work``, the same for the second process, a function of a module whose
+    results can be pickled; ``chosen``, the claims; ``seed``;
     ``report``, called with the number done and the id at hand.
     """
     known = {id(c) for c in (*claims(), *reference_claims())}
@@ -51,7 +56,7 @@ def shared(
         while here or away:
             while here and len(away) < _AHEAD and id(chosen[here[-1]]) in known:
                 index = here.pop()
-                away.append((index, pool.submit(_call, work, chosen[index].id, seed)))
+                away.append((index, pool.submit(_call, away_work, chosen[index].id, seed)))
             if away and (not here or away[0][1].done()):
                 index, task = away.popleft()
                 report(len(found), chosen[index].id)
