@@ -128,8 +128,10 @@ def expression_request(
         raise ValueError("nothing to compile: expected at least one expression")
     expressions = tuple(exact_form(e) for e in expressions)
     for e in expressions:
-        if not isinstance(e, Expr):
-            raise TypeError(f"{e!r} of type {type(e).__name__}: expected a ReducedFlow, SymPy expressions or a matrix")
+        if not isinstance(e, Expr) or getattr(e, "is_Matrix", False):
+            raise TypeError(
+                f"{e!r} of type {type(e).__name__}: expected a ReducedFlow, SymPy expressions or an explicit matrix"
+            )
     symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=lambda s: s.name)
     if args is None:
         raise ValueError(

@@ -130,6 +130,23 @@ def complements(expr: Any, positive: Positive) -> Any:
     return _everywhere(expr, (Add,), rule)
 
 
+def logarithms_of_powers(expr: Any, positive: Positive) -> Any:
+    """``log(u^p) = p log(u)``, unless ``p`` is an even integer, where ``u`` may be negative.
+
+    Reason: the power rounds the digits of a ``u`` close to 1 away, and may overflow.
+    """
+
+    def rule(node: Any) -> Any:
+        base, power = node.args[0].as_base_exp()
+        if base == exp or not power.is_Rational or power == 1:
+            return node
+        if power.is_even and not positive(base):
+            return node if power > 0 else -log(base**-power)
+        return power * log(base)
+
+    return _everywhere(expr, (log,), rule)
+
+
 def logarithms_of_sums(expr: Any, positive: Positive) -> Any:
     """``log(c1 e^x + 1) = softplus(x + log c1)``; ``log(c1 e^x + c2)`` by `logaddexp`.
 
@@ -194,6 +211,27 @@ def lambert_of_exponentials(expr: Any, positive: Positive) -> Any:
     return _everywhere(expr, (LambertW,), rule)
 
 
+def _denominators(product: Any) -> Any:
+    """The sum of the powers to which a product is divided by its factors."""
+    powers = [f.as_base_exp()[1] for f in Mul.make_args(product)]
+    return -sum(p for p in powers if p.is_Rational and p < 0)
+
+
+def lambert_quotients(expr: Any, positive: Positive) -> Any:
+    """``W_0(c u)/u = c e^-W_0(c u)``. Reason: the quotient, which every derivative of ``W_0`` holds, is 0/0 at 0."""
+
+    def rule(product: Any) -> Any:
+        for factor in product.args:
+            lambert, power = factor.as_base_exp()
+            if isinstance(lambert, LambertW) and len(lambert.args) == 1 and power.is_Integer and power > 0:
+                rest = product / factor * lambert.args[0] ** power
+                if _denominators(rest) < _denominators(product):
+                    return rest * exp(-power * lambert)
+        return product
+
+    return _everywhere(expr, (Mul,), rule)
+
+
 def scaled_exponential_integrals(expr: Any, positive: Positive) -> Any:
     """``e^-x Ei(x) = scaled_ei(x)``. Reason: one factor overflows where the other vanishes."""
 
@@ -214,7 +252,9 @@ def scaled_exponential_integrals(expr: Any, positive: Positive) -> Any:
 REWRITES: tuple[Rewrite, ...] = (
     logistic_products,
     complements,
+    logarithms_of_powers,
     logarithms_of_sums,
+    lambert_quotients,
     lambert_of_exponentials,
     scaled_exponential_integrals,
     small_exponentials,

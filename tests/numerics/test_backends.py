@@ -24,6 +24,7 @@ from numerics.requests import exact_form
 from numerics.rewrites import REWRITES
 from theory import AttentionModel, TokenTask, derive
 from theory.balls import enclose
+from theory.errors import GradlineError
 from theory.symbols import c_OV
 
 x, y = symbols("x y", real=True)
@@ -225,9 +226,47 @@ def test_named_values_of_the_traps(backend):
     assert abs(value(slope, np.float32(-45)) / 2.8625e-20 - 1) < 1e-4  # the digits given
     assert value(x**3, np.array(3_000_000)) == 2.7e19
     assert value(x**3, 3_000_000) == 2.7e19
-    assert value(log(1 / (1 + x)), 1e-22) == -1e-22 or value(-log(1 + x), 1e-22) == -1e-22
+    assert value(log(1 / (1 + x)), 1e-22) == -1e-22
+    assert value(-log(1 + x), 1e-22) == -1e-22
     tiny = value(LambertW(x), -float(np.exp(-1.0)) * 2)
     assert np.isnan(tiny)
+
+
+#: expression, point, its derivative there: a float32 point is computed in float32 where a backend has it
+SLOPES = [
+    (log(1 + exp(x)), 800.0, 1.0),
+    (log(1 + exp(x)), -700.0, math.exp(-700.0)),
+    (exp(x) / (1 + exp(x)), np.float32(-45), 2.8625186e-20),
+    (1 / (1 + exp(-x)), -45.0, math.exp(-45.0)),
+    (exp(x) * Ei(-x), 800.0, 1.5586e-06),
+    (LambertW(x), 0.0, 1.0),
+    (LambertW(3 * x), 0.0, 3.0),
+    (LambertW(x), -math.exp(-1.0), math.inf),
+    (log(1 / (1 + x)), 1e-22, -1.0),
+    (x**3, np.array(3_000_000), 2.7e13),
+    (sqrt(2) * x + log(2) * x + exp(2) * x, 1.0, math.sqrt(2.0) + math.log(2.0) + math.exp(2.0)),
+]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_derivatives_of_the_traps(backend):
+    """SymPy's formulas of the derivatives, compiled; Torch's own derivatives are in `test_torch`."""
+    kernel = compile_kernel([expr.diff(x) for expr, _, _ in SLOPES], backend, args=[x])
+    for k, (expr, at, right) in enumerate(SLOPES):
+        with np.errstate(all="ignore"):  # the others' values at this point
+            value = float(evaluate(kernel, at)[k])
+        # the digits given, and the conditioning of exponents up to 800
+        assert value == pytest.approx(right, rel=5e-5 if right == 1.5586e-06 else 1e-12 if at != -45 else 1e-5), expr
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_functions_without_code_are_refused_when_the_kernel_is_made(backend):
+    for expr in (Max(1, x).diff(x), Max(1, x).diff(x, 2), sympy.Piecewise((0, x < 0), (1, True)), sympy.gamma(x)):
+        with pytest.raises(GradlineError, match="lowering: no backend can print"):
+            compile_kernel(expr, backend, args=[x])
+    matrix = sympy.MatrixSymbol("A", 2, 2)
+    with pytest.raises(TypeError, match="expected a ReducedFlow, SymPy expressions or an explicit matrix"):
+        compile_kernel(matrix.T, backend, args=[x])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

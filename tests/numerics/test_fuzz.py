@@ -1,6 +1,6 @@
 """Random expressions: every backend agrees with ball arithmetic, or the expression is refused with its name.
 
-``GRADLINE_LONG=1`` draws 5000 expressions (with ``NUMBA_OPT=0``, which compiles faster, some twenty minutes).
+``GRADLINE_LONG=1`` draws 5000 expressions (with ``NUMBA_OPT=1``, which compiles faster, some forty minutes).
 """
 
 from __future__ import annotations
