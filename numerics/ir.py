@@ -165,14 +165,26 @@ class _Builder:
         return total
 
     def _product(self, expr: Any) -> int:
-        """Constants and parameters first, bounded factors last: then no intermediate is smaller than the result."""
+        """Constants and parameters first, bounded factors last: then no intermediate is smaller than the result.
+
+        A quotient of parameters before others is one number for all states, and no division for each.
+        """
         coefficient, rest = expr.as_coeff_Mul(rational=True)
         if coefficient < 0:
             return self.emit("neg", self.lower(-coefficient * rest))
-        above, bounded, below = [], [], []
-        for factor in sorted(Mul.make_args(rest), key=self._rank):
+        factors = sorted(Mul.make_args(rest), key=self._rank)
+        shared = [f for f in factors if self._rank(f)[0] < 2]
+        if len(shared) < len(factors) and {_divides(f) for f in shared if f.free_symbols} == {True, False}:
+            head = self._factors(coefficient, shared, [])
+            return self._factors(Integer(1), factors[len(shared) :], [head])
+        return self._factors(coefficient, factors, [])
+
+    def _factors(self, coefficient: Any, factors: Sequence[Any], above: list[int]) -> int:
+        """The product of a positive rational, factors and values."""
+        bounded, below = [], []
+        for factor in factors:
             base, power = factor.as_base_exp() if isinstance(factor, Pow) else (factor, Integer(1))
-            if power.could_extract_minus_sign() and not isinstance(factor, exp):
+            if _divides(factor):
                 below.append(self._power(base, -power))
             elif isinstance(base, sigmoid):
                 bounded.append(self.lower(factor))
@@ -236,6 +248,11 @@ class _Builder:
         value = self.lower(argument)
         decay = self._decays.setdefault(argument, self.emit("decay", value))
         return self.emit(name, value, decay)
+
+
+def _divides(factor: Any) -> bool:
+    """Whether a product is divided by this factor."""
+    return isinstance(factor, Pow) and not isinstance(factor, exp) and bool(factor.exp.could_extract_minus_sign())
 
 
 def _short(expr: Basic, limit: int = 60) -> str:

@@ -36,6 +36,10 @@ BACKENDS = {name: f"numerics.backends.{name}" for name in ("numpy", "torch", "nu
 _LANGUAGES = {**BACKENDS, "javascript": "numerics.backends.javascript"}
 
 
+#: Those that write into arrays they are given.
+_FILLING = ("numpy", "numba", "c")
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A compiled function.
@@ -59,14 +63,22 @@ class Kernel:
         """The plain function of the source, by position; built when first used: reading the source imports nothing."""
         return importlib.import_module(_LANGUAGES[self.backend]).load(self)
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
+    def __call__(self, *args: Any, out: Any = None, **keywords: Any) -> Any:
         """Evaluate at arguments given by position or by name.
 
-        Raises: TypeError naming a missing, repeated or unknown argument.
+        Parameters: the arguments; ``out``, arrays of the right dtype and shape, one for each result, which are filled
+        and returned (NumPy, Numba and C; an argument named ``out`` comes first).
+        Raises: TypeError naming a missing, repeated or unknown argument; ValueError for an unsuitable ``out``.
         """
+        if "out" in self.arguments and out is not None:
+            keywords, out = {**keywords, "out": out}, None
         if keywords or len(args) != len(self.arguments):
             args = self._bind(args, keywords)
-        return self.function(*args)
+        if out is None:
+            return self.function(*args)
+        if self.backend not in _FILLING:
+            raise TypeError(f"{self.name}: the backend {self.backend!r} takes no out, only {', '.join(_FILLING)} do")
+        return self.function(*args, out=out)
 
     def _bind(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
         if len(args) > len(self.arguments):
@@ -198,7 +210,8 @@ def print_kernel(program: Program, request: Request) -> Kernel:
     backend = importlib.import_module(_LANGUAGES[request.backend])
     dialect: Dialect = backend.DIALECT
     symbols = tuple(s.name for s in request.arguments)
-    parameters = identifiers(symbols, dialect.reserved | {request.name} | {n for _, n in request.known})
+    own = {request.name, *(f"{request.name}_{part}" for part in ("block", "one", "many"))}
+    parameters = identifiers(symbols, dialect.reserved | own | {n for _, n in request.known})
     signature = Signature(
         name=request.name,
         symbols=symbols,

@@ -8,7 +8,8 @@ from decimal import Decimal
 from fractions import Fraction
 
 from numerics.backends.c_library import load
-from numerics.backends.printer import LINE, Body, Dialect, Signature, identifiers, needed, words
+from numerics.backends.printer import LINE, Dialect, Signature, called, formulas, identifiers, needed, words
+from numerics.backends.python_module import indented
 from numerics.backends.special_c import HELPERS as SPECIAL
 from numerics.backends.table import written
 from numerics.ir import Program
@@ -17,42 +18,56 @@ __all__ = ["DIALECT", "emit", "load", "number"]
 
 _HELPERS = {
     **SPECIAL,
+    "fused": """\
+/* a*b + c, with one rounding where the processor has it: these series only gain. */
+static inline double fused(double a, double b, double c)
+{
+#if defined FP_FAST_FMA || defined __FMA__
+    return fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+""",
     "unit_exp": """\
-/* exp(x) for x <= 0 to two units in the last place, 0 where it is subnormal. */
+/* exp(x) for x <= 0 to two units in the last place, in arithmetic that vectorizes. */
 static inline double unit_exp(double x)
 {
-    const double shifted = x * 1.4426950408889634 + 6755399441055744.0;
+    const double shifted = fused(x, 1.4426950408889634, 6755399441055744.0);
     const double whole = shifted - 6755399441055744.0;
-    const double r = (x - whole * 0.6931471803691238) - whole * 1.9082149292705877e-10;
+    const double high = fused(whole, -0.6931471803691238, x);
+    const double r = fused(whole, -1.9082149292705877e-10, high);
     const double r2 = r * r, r4 = r2 * r2;
-    const double a = (1.0 + r) + r2 * (1.0 / 2.0 + r * (1.0 / 6.0));
-    const double b = (1.0 / 24.0 + r * (1.0 / 120.0))
-        + r2 * (1.0 / 720.0 + r * (1.0 / 5040.0));
-    const double c = (1.0 / 40320.0 + r * (1.0 / 362880.0))
-        + r2 * (1.0 / 3628800.0 + r * (1.0 / 39916800.0));
-    const double d = 1.0 / 479001600.0 + r * (1.0 / 6227020800.0);
+    const double a = fused(r2, fused(r, 1.0 / 6.0, 1.0 / 2.0), 1.0 + r);
+    const double b1 = fused(r, 1.0 / 120.0, 1.0 / 24.0);
+    const double b = fused(r2, fused(r, 1.0 / 5040.0, 1.0 / 720.0), b1);
+    const double c1 = fused(r, 1.0 / 362880.0, 1.0 / 40320.0);
+    const double c = fused(r2, fused(r, 1.0 / 39916800.0, 1.0 / 3628800.0), c1);
+    const double d = fused(r, 1.0 / 6227020800.0, 1.0 / 479001600.0);
+    const double sum = fused(r4 * r4, fused(r4, d, c), fused(r4, b, a));
     double power;
     uint64_t bits;
     memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits + 1023) << 52;
+    bits = (bits + 1087) << 52;
     memcpy(&power, &bits, sizeof power);
-    return x < -708.39 ? 0.0 : ((a + r4 * b) + r4 * r4 * (c + r4 * d)) * power;
+    return x < -745.2 ? 0.0 : sum * power * 5.421010862427522e-20;
 }
 """,
     "unit_log1p": """\
 /* log(1 + x) for x from 0 to 1: 2 atanh(s), beyond sqrt(2) - 1 for half of 1 + x. */
 static inline double unit_log1p(double x)
 {
-    const int far = x > 0.41421356237309503;
-    const double s = (far ? x - 1.0 : x) / (far ? x + 3.0 : x + 2.0);
+    const double far = x > 0.41421356237309503 ? 1.0 : 0.0;
+    const double s = (x - far) / (x + (2.0 + far));
     const double z = s * s;
     const double z2 = z * z, z4 = z2 * z2;
-    const double low = (1.0 / 3.0 + z * (1.0 / 5.0)) + z2 * (1.0 / 7.0 + z * (1.0 / 9.0));
-    const double high = (1.0 / 11.0 + z * (1.0 / 13.0))
-        + z2 * (1.0 / 15.0 + z * (1.0 / 17.0));
-    const double last = (1.0 / 19.0 + z * (1.0 / 21.0)) + z2 * (1.0 / 23.0);
-    const double rest = z * (low + z4 * (high + z4 * last));
-    return (far ? 0.6931471805599453 : 0.0) + (2.0 * s + 2.0 * s * rest);
+    const double a1 = fused(z, 1.0 / 5.0, 1.0 / 3.0);
+    const double a = fused(z2, fused(z, 1.0 / 9.0, 1.0 / 7.0), a1);
+    const double b1 = fused(z, 1.0 / 13.0, 1.0 / 11.0);
+    const double b = fused(z2, fused(z, 1.0 / 17.0, 1.0 / 15.0), b1);
+    const double c = fused(z2, 1.0 / 23.0, fused(z, 1.0 / 21.0, 1.0 / 19.0));
+    const double rest = z * fused(z4, fused(z4, c, b), a);
+    return fused(far, 0.6931471805599453, 2.0 * fused(s, rest, s));
 }
 """,
     "decay": """\
@@ -147,11 +162,8 @@ def number(value: Fraction | Decimal | None) -> tuple[str, int]:
 
 DIALECT = Dialect(
     name="c",
-    imports={},
     calls={"abs": "fabs", **{n: n for n in _MATH}, **written(_HELPERS)},
     helpers=_HELPERS,
-    copy="{}",
-    defaults="",
     reserved=frozenset({*_KEYWORDS, *_MATH_H, *_HELPERS}),
     number=number,
     assignment="const double {} = {};",
@@ -173,10 +185,6 @@ def _listing(before: str, items: Sequence[str], after: str, indent: int = 0) -> 
     return [before, *[f"    {row}" for row in rows[:-1]], f"    {rows[-1]}{after}"]
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
-
-
 def _struct(signature: Signature, results: Sequence[str]) -> list[str]:
     """The type of several results."""
     if signature.single:
@@ -187,9 +195,7 @@ def _struct(signature: Signature, results: Sequence[str]) -> list[str]:
 def _one(program: Program, signature: Signature, results: Sequence[str]) -> list[str]:
     """The function of plain numbers."""
     name = signature.name
-    printer = Body(program, DIALECT, signature.parameters, frozenset({name, f"{name}_many"}))
-    lines = printer.print()
-    texts = [printer.named(i, output) for i, output in zip(program.outputs, signature.outputs, strict=True)]
+    lines, texts = formulas(program, DIALECT, signature, [f"{name}_many"])
     inputs = [f"double {p}" for p in signature.parameters] or ["void"]
     unused = [f"(void){p};" for p in signature.parameters if p not in _read(program, signature)]
     if signature.single:
@@ -198,7 +204,7 @@ def _one(program: Program, signature: Signature, results: Sequence[str]) -> list
         kind = f"struct {name}"
         last = _listing(f"return (struct {name}){{", texts, "};", 4)
     head = _listing(f"static inline {kind} {name}(", inputs, ")")
-    return [*_struct(signature, results), *_comment(signature), *head, "{", *_indented([*unused, *lines, *last]), "}"]
+    return [*_struct(signature, results), *_comment(signature), *head, "{", *indented([*unused, *lines, *last]), "}"]
 
 
 def _read(program: Program, signature: Signature) -> set[str]:
@@ -213,7 +219,7 @@ def _loop(signature: Signature, results: Sequence[str], entries: Sequence[str]) 
     else:
         body = _listing(f"const struct {name} at = {name}(", entries, ");", 12)
         body += [f"{r}[i] = at.{r};" for r in results]
-    return ["for (size_t i = 0; i < count; i++) {", *_indented(body), "}"]
+    return ["for (size_t i = 0; i < count; i++) {", *indented(body), "}"]
 
 
 def _joined(conditions: Sequence[str]) -> list[str]:
@@ -232,9 +238,9 @@ def _many(signature: Signature, results: Sequence[str]) -> list[str]:
     if steps:
         condition = _listing("if (", _joined([*steps.values()]), ") {", 4)
         condition = [line.replace("&,", "&&") for line in condition]
-        body = [*condition, *_indented(fast), "} else {", *_indented(body), "}"]
+        body = [*condition, *indented(fast), "} else {", *indented(body), "}"]
     note = "/* All states: an argument is an array (step 1) or a number for all (step 0). */"
-    return [note, *head, "{", *_indented(body), "}"]
+    return [note, *head, "{", *indented(body), "}"]
 
 
 def emit(program: Program, signature: Signature) -> str:
@@ -243,8 +249,7 @@ def emit(program: Program, signature: Signature) -> str:
     steps = {f"{p}_step" for p in signature.parameters}
     taken = DIALECT.reserved | {*signature.parameters, *steps, name, f"{name}_many"}
     results = identifiers(signature.outputs, taken)
-    used = sorted({DIALECT.calls[v.op] for v in program.values if v.op in DIALECT.calls})
-    helpers = [h.rstrip() for h in needed(used, DIALECT.helpers)]
+    helpers = [h.rstrip() for h in needed(called(program, DIALECT), DIALECT.helpers)]
     functions = ["\n".join(f) for f in (_one(program, signature, results), _many(signature, results))]
     code = "\n\n".join([*helpers, *functions])
     headers = ["math.h", "stddef.h", *(["stdint.h", "string.h"] if "memcpy" in code else [])]

@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numerics.backends.cache import fingerprint, stored
+from numerics.backends.numba import DIALECT as NUMBA
+from numerics.backends.numba import LOOPS
+from numerics.backends.printer import needed
 from theory.errors import GradlineError
 
 if TYPE_CHECKING:
@@ -23,8 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FLAGS", "build", "compiler", "load"]
 
-#: No flag that lets the compiler reorder or approximate; functions of math.h need not set errno.
-FLAGS = ("-std=c11", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+#: No flag that lets the compiler reorder, fuse or approximate; functions of math.h need not set errno.
+FLAGS = (
+    "-std=c11", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
+    "-shared", "-fPIC",
+)  # fmt: skip
 _LONGEST = 600.0
 
 
@@ -82,45 +88,46 @@ def load(kernel: Kernel) -> Callable[..., Any]:
     """The function of arrays of a C kernel."""
     import numpy as np
 
-    entry = getattr(ctypes.CDLL(str(build(kernel.name, kernel.source))), f"{kernel.name}_many")
-    entry.restype = None
-    double, size = ctypes.c_void_p, ctypes.c_size_t
-    entry.argtypes = [size, *[double, size] * len(kernel.arguments), *[double] * len(kernel.outputs)]
+    many, layout, loops = _loop(kernel), kernel.layout, _loops()
 
-    def function(*values: Any) -> Any:
-        arrays, dtype, shape = _inputs(values)
-        count = int(np.prod(shape, dtype=np.int64))
-        given = [_flat(a, shape) for a in arrays]
-        results = [np.empty(count) for _ in kernel.outputs]
-        pairs = [n for a in given for n in (a.ctypes.data, int(a.ndim > 0))]
-        entry(count, *pairs, *[r.ctypes.data for r in results])
-        entries = [r.astype(dtype, copy=False).reshape(shape)[()] for r in results]
-        if kernel.layout == "single":
-            return entries[0]
-        if kernel.layout is not None:
-            return np.stack(entries, axis=-1).reshape(*shape, *kernel.layout)
-        return tuple(entries)
+    def function(*values: Any, out: Any = None) -> Any:
+        arrays, dtype, shape = loops["_inputs"](*values)
+        if isinstance(layout, tuple):
+            results = loops["_outputs"](out, 1, dtype, (*shape, *layout), arrays)
+            loops["_fill"](many, arrays, [results[0][..., i, j] for i, j in np.ndindex(layout)])
+        else:
+            results = loops["_outputs"](out, len(kernel.outputs), dtype, shape, arrays)
+            loops["_fill"](many, arrays, results)
+        if out is not None:
+            return out
+        return tuple([r[()] for r in results]) if layout is None else results[0][()]
 
     function.__name__ = kernel.name
     return function
 
 
-def _inputs(values: tuple[Any, ...]) -> tuple[list[Any], Any, tuple[int, ...]]:
-    """Arrays of double precision, the dtype of the results, and the common shape: as for the backend "numpy"."""
+def _loop(kernel: Kernel) -> Callable[..., None]:
+    """The compiled loop: numbers or contiguous arrays of doubles, then arrays of results."""
     import numpy as np
 
-    plain = (bool, int, float)
-    given = [float(v) if type(v) in plain else np.asarray(v) for v in values]
-    dtype = np.result_type(*given) if given else np.dtype(float)
-    if dtype.kind in "biu":
-        dtype = np.dtype(float)
-    if dtype.kind != "f":
-        raise TypeError(f"expected real numbers or real arrays, got dtype {dtype}")
-    arrays = [np.asarray(v, np.float64) for v in given]
-    return arrays, dtype, np.broadcast_shapes(*{a.shape for a in arrays})
+    entry = getattr(ctypes.CDLL(str(build(kernel.name, kernel.source))), f"{kernel.name}_many")
+    pointer, size, count = ctypes.c_void_p, ctypes.c_size_t, len(kernel.arguments)
+    entry.restype = None
+    entry.argtypes = [size, *[pointer, size] * count, *[pointer] * len(kernel.outputs)]
+
+    def many(*values: Any) -> None:
+        given, results = [np.asarray(v) for v in values[:count]], values[count:]
+        pairs = [n for a in given for n in (a.ctypes.data, int(a.ndim > 0))]
+        entry(results[0].size, *pairs, *[r.ctypes.data for r in results])
+
+    return many
 
 
-def _flat(array: Any, shape: tuple[int, ...]) -> Any:
+@lru_cache(maxsize=1)
+def _loops() -> dict[str, Any]:
+    """The helpers that the backend "numba" prints: arrays brought to a compiled loop, and its results back."""
     import numpy as np
 
-    return array if array.ndim == 0 else np.ascontiguousarray(np.broadcast_to(array, shape).reshape(-1))
+    space: dict[str, Any] = {"np": np}
+    exec("\n".join(needed(LOOPS, NUMBA.helpers)), space)
+    return space

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-__all__ = ["cache_folder", "fingerprint", "stored"]
+__all__ = ["cache_folder", "fingerprint", "imported", "stored"]
 
 
 def cache_folder() -> Path:
@@ -55,3 +58,21 @@ def stored(name: str, write: Callable[[Path], None]) -> Path:
             write(new)
             new.replace(path)
     return path
+
+
+def imported(name: str, source: str) -> Any:
+    """The module of a source, imported from a file beside which Numba keeps its machine code."""
+    module = f"{name}_{fingerprint(source)}"
+    if module not in sys.modules:
+        path = stored(f"{module}.py", lambda new: _write(new, source))
+        spec = importlib.util.spec_from_file_location(module, path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{path} can't be imported; remove it")
+        loaded = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(loaded)
+        sys.modules[module] = loaded
+    return sys.modules[module]
+
+
+def _write(path: Path, source: str) -> None:
+    path.write_text(source, encoding="utf-8")

@@ -10,7 +10,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 from numerics.backends.c import number
-from numerics.backends.printer import LINE, Body, Dialect, Signature, needed, words
+from numerics.backends.printer import LINE, Dialect, Signature, called, formulas, needed, words
 from numerics.backends.special_javascript import HELPERS as SPECIAL
 from numerics.backends.table import written
 from numerics.ir import Program
@@ -73,11 +73,8 @@ _RESERVED = words("""
 
 DIALECT = Dialect(
     name="javascript",
-    imports={},
     calls={**{n: f"Math.{n}" for n in (*_MATH, *_MORE)}, **written(_HELPERS)},
     helpers=_HELPERS,
-    copy="{}",
-    defaults="",
     reserved=frozenset({*_RESERVED, *_HELPERS}),
     number=number,
     assignment="const {} = {};",
@@ -96,14 +93,11 @@ def emit(program: Program, signature: Signature) -> str:
 
     Several outputs are returned as an array, in their order; a matrix row by row.
     """
-    printer = Body(program, DIALECT, signature.parameters, frozenset({signature.name}))
-    lines = printer.print()
-    texts = [printer.named(i, output) for i, output in zip(program.outputs, signature.outputs, strict=True)]
+    lines, texts = formulas(program, DIALECT, signature)
     lines.append(f"return {texts[0]};" if signature.single else f"return [{', '.join(texts)}];")
-    used = sorted({DIALECT.calls[v.op] for v in program.values if v.op in DIALECT.calls})
     head = f"function {signature.name}({', '.join(signature.parameters)}) {{"
     function = "\n".join([*_comment(signature), head, *[f"  {line}" for line in lines], "}"])
-    return "\n\n".join([*[h.rstrip() for h in needed(used, DIALECT.helpers)], function]) + "\n"
+    return "\n\n".join([*[h.rstrip() for h in needed(called(program, DIALECT), DIALECT.helpers)], function]) + "\n"
 
 
 #: Reads rows of doubles from standard input, writes the results as doubles: every bit travels.

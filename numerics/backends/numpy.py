@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from numerics.backends import python_module
-from numerics.backends.printer import Dialect, Signature
+from numerics.backends.printer import Dialect, Signature, formulas, words
+from numerics.backends.python_module import ARRAYS, display, header, indented, load, module, whole
 from numerics.ir import Program
 
 __all__ = ["DIALECT", "emit", "load"]
 
 _HELPERS = {
-    "_inputs": '''\
-def _inputs(*values):
-    """Arrays of one floating-point dtype, that dtype, and their common shape.
-
-    Integers become float64; plain numbers adapt to the arrays.
-    """
-    plain = (bool, int, float)
-    values = [float(v) if type(v) in plain else np.asarray(v) for v in values]
-    dtype = np.result_type(*values)
-    if dtype.kind in "biu":
-        dtype = np.dtype(float)
-    if dtype.kind != "f":
-        raise TypeError(f"expected real numbers or real arrays, got dtype {dtype}")
-    arrays = [np.asarray(v, dtype)[()] for v in values]
-    return arrays, dtype, np.broadcast_shapes(*{a.shape for a in arrays})
+    **ARRAYS,
+    "_rows": '''\
+def _rows(value, part, dimensions):
+    """Some rows of an array, or one that is the same for all."""
+    if value.ndim < dimensions:
+        return value
+    if len(value) > 1:
+        return value[part]
+    return value if isinstance(part, slice) else value[0]
 ''',
-    "_shaped": '''\
-def _shaped(value, dtype, shape):
-    """A new array of the full shape; a scalar if the shape is ()."""
-    value = np.asarray(value, dtype)
-    if value.shape != shape:
-        value = np.broadcast_to(value, shape).copy()
-    return value[()]
-''',
-    "_stacked": '''\
-def _stacked(entries, dtype, shape, matrix):
-    """A new array of shape (*shape, *matrix)."""
-    stack = [np.broadcast_to(np.asarray(e, dtype), shape) for e in entries]
-    return np.stack(stack, axis=-1).reshape(*shape, *matrix)
+    "_fill": '''\
+def _fill(function, values, results):
+    """Fill results with those of a function, in blocks that stay in the cache."""
+    first, size = results[0], results[0].size
+    if size <= 8192:
+        found = function(*values)
+        for result, value in zip(results, [found] if len(results) == 1 else found):
+            result[...] = value
+        return
+    step = max(1, 8192 * len(first) // size)
+    for start in range(0, len(first), step):
+        part = slice(start, start + step) if step > 1 else start
+        some = [_rows(v, part, first.ndim) for v in values]
+        _fill(function, some, [r[part] for r in results])
 ''',
     "_decay": '''\
 def _decay(x):
@@ -47,12 +42,12 @@ def _decay(x):
     "_sigmoid": '''\
 def _sigmoid(x, decay):
     """1/(1 + exp(-x)) from decay = exp(-|x|): both tails keep their digits."""
-    return np.where(x < 0, decay, 1.0) / (1.0 + decay)
+    return np.maximum(decay, x >= 0) / (1.0 + decay)
 ''',
     "_sigmoid_minus": '''\
 def _sigmoid_minus(x, decay):
     """1/(1 + exp(x)) from decay = exp(-|x|): both tails keep their digits."""
-    return np.where(x < 0, 1.0, decay) / (1.0 + decay)
+    return np.maximum(decay, x < 0) / (1.0 + decay)
 ''',
     "_softplus_minus": '''\
 def _softplus_minus(x, decay):
@@ -93,11 +88,20 @@ def _lambertw(x):
     edge = np.asarray(-0.36787944117144233, x.dtype)
     return np.where(x < edge, np.nan, w).astype(x.dtype)[()]
 ''',
+    "_far_ei": '''\
+def _far_ei(x):
+    """exp(-x)*Ei(x) beyond 40 by its asymptotic series, exact to rounding."""
+    term = total = 1.0 / x
+    for k in range(1, 41):
+        term = term * k / x
+        total = total + term
+    return total
+''',
     "_ei": '''\
 def _ei(x):
     """The exponential integral Ei, real; near its zero by a series of its own."""
     x = np.asarray(x)
-    near = np.abs(x - 0.5) < 0.4
+    near, far = np.abs(x - 0.5) < 0.4, np.abs(x) > 40.0
     y = np.where(near, x, 0.5).astype(np.float64)
     zero = 0.3725074107813666
     gap = (y - zero) - 1.3140183414386028e-17
@@ -108,18 +112,18 @@ def _ei(x):
         difference = y * difference + power
         total = total + difference / (k * factorial)
     series = np.log1p(gap / zero) + gap * total
-    return np.where(near, series, special.expi(x)).astype(x.dtype)[()]
+    y = np.where(far, np.minimum(x, 720.0), 40.0).astype(np.float64)
+    half = np.exp(y / 2.0)
+    y = half * _far_ei(y) * half
+    value = np.where(far, y, special.expi(np.where(far, 1.0, x)))
+    return np.where(near, series, value).astype(x.dtype)[()]
 ''',
     "_scaled_ei": '''\
 def _scaled_ei(x):
-    """exp(-x)*Ei(x); beyond 50 by its asymptotic series, then exact to rounding."""
-    far = np.abs(x) > 50.0
+    """exp(-x)*Ei(x)."""
+    far = np.abs(x) > 40.0
     near = np.where(far, 1.0, x)
-    term = total = 1.0 / np.where(far, x, 50.0)
-    for k in range(1, 26):
-        term = term * k / np.where(far, x, 50.0)
-        total = total + term
-    return np.where(far, total, np.exp(-near) * _ei(near))
+    return np.where(far, _far_ei(np.where(far, x, 40.0)), np.exp(-near) * _ei(near))
 ''',
 }
 
@@ -154,22 +158,22 @@ _CALLS = {
     "wrightomega": "special.wrightomega",
 }
 
+_TAKEN = words("np special float bool int range type len max slice list tuple isinstance zip dtype shape values")
+
 DIALECT = Dialect(
     name="numpy",
     imports={"np.": "import numpy as np", "special.": "from scipy import special"},
     calls=_CALLS,
     helpers=_HELPERS,
-    copy="{}.copy()",
-    defaults="dtype, shape = np.dtype(float), ()",
-    reserved=frozenset(
-        {"np", "special", "float", "bool", "int", "range", "type", "dtype", "shape", "entries", "values", *_HELPERS}
-    ),
+    reserved=frozenset({*_TAKEN, "results", "entries", "out", *_HELPERS}),
 )
 
 
 def emit(program: Program, signature: Signature) -> str:
-    """Standalone source of a program."""
-    return python_module.module(program, DIALECT, signature)
-
-
-load = python_module.load
+    """Print a program as a module: the formulas for a block of states, and the function of arrays."""
+    block = f"{signature.name}_block"
+    lines, texts = formulas(program, DIALECT, signature)
+    last = [f"return {texts[0]}"] if len(texts) == 1 else display("return ", texts)
+    inner = ['"""The formulas, for numbers or arrays of one dtype."""', *lines, *last]
+    functions = [[*header(block, signature.parameters), *indented(inner)], whole(signature, block)]
+    return module(program, DIALECT, signature.title, ["_inputs", "_outputs", "_fill"], functions)

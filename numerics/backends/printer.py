@@ -11,13 +11,15 @@ import textwrap
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 
 from numerics.ir import Program, UnsupportedError
 
-__all__ = ["LINE", "Body", "Dialect", "Signature", "identifiers", "needed", "python_number", "words"]
+__all__ = [
+    "LINE", "Body", "Dialect", "Signature", "called", "formulas", "identifiers", "needed", "python_number", "words",
+]  # fmt: skip
 
 LINE = 88
 _WIDTH = 56
@@ -73,19 +75,16 @@ def python_number(value: Fraction | Decimal | None) -> tuple[str, int]:
 class Dialect:
     """A backend.
 
-    ``imports``, text in use -> statement; ``calls``, operation -> function; ``helpers``, sources by name;
-    ``copy``, how to copy an argument; ``defaults``, dtype and shape without arguments;
-    ``reserved``, names it needs for itself; ``constant_operand``, how a constant (first) is printed beside another
+    ``calls``, operation -> function; ``helpers``, sources by name; ``reserved``, names it needs for itself;
+    ``imports``, text in use -> statement; ``constant_operand``, how a constant (first) is printed beside another
     operand (second); ``number``, a constant and how strongly its text binds; ``assignment``, a variable and its value.
     """
 
     name: str
-    imports: Mapping[str, str]
     calls: Mapping[str, str]
     helpers: Mapping[str, str]
-    copy: str
-    defaults: str
     reserved: frozenset[str]
+    imports: Mapping[str, str] = field(default_factory=dict)
     constant_operand: Callable[[str, str], str] = lambda text, other: text
     number: Callable[[Fraction | Decimal | None], tuple[str, int]] = python_number
     assignment: str = "{} = {}"
@@ -192,6 +191,20 @@ class Body:
             other = plain[constants.index(False)]
             plain = [self.dialect.constant_operand(t, other) if c else t for t, c in zip(plain, constants, strict=True)]
         return f"{self.dialect.calls[op]}({', '.join(plain)})", 4
+
+
+def formulas(
+    program: Program, dialect: Dialect, signature: Signature, taken: Iterable[str] = ()
+) -> tuple[list[str], list[str]]:
+    """The assignments of a program and the texts of its outputs; variables avoid the names that are taken."""
+    body = Body(program, dialect, signature.parameters, frozenset({signature.name, *taken}))
+    lines = body.print()
+    return lines, [body.named(i, output) for i, output in zip(program.outputs, signature.outputs, strict=True)]
+
+
+def called(program: Program, dialect: Dialect) -> list[str]:
+    """The functions that a program calls, sorted."""
+    return sorted({dialect.calls[v.op] for v in program.values if v.op in dialect.calls})
 
 
 def _wrap(text: tuple[str, int], least: int) -> str:

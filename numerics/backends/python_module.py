@@ -1,47 +1,75 @@
-"""A program as a Python module of array functions: what the NumPy and the Torch backend share.
+"""Python source of a kernel: docstrings, calls and tuples as formatters set them, the module around them.
 
-The helpers `_inputs`, `_shaped` and `_stacked` of a backend bring arguments in and results out.
+Functions of arrays bring arguments in by the helper `_inputs` and, but for Torch, results out by `_outputs`.
 """
 
 from __future__ import annotations
 
 import linecache
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from numerics.backends.printer import LINE, Body, Dialect, Signature, needed
+from numerics.backends.printer import LINE, Dialect, Signature, called, needed
 from numerics.ir import Program
 
 if TYPE_CHECKING:
     from numerics.kernels import Kernel
 
-__all__ = ["call", "display", "docstring", "entry", "header", "load", "module"]
+__all__ = ["ARRAYS", "call", "display", "docstring", "header", "indented", "load", "module", "whole"]
+
+#: Arguments in and results out, as arrays of NumPy.
+ARRAYS: Mapping[str, str] = {
+    "_inputs": '''\
+def _inputs(*values):
+    """Arrays of one floating-point dtype, that dtype, and their common shape.
+
+    Integers become float64; plain numbers adapt to the arrays.
+    """
+    plain = (bool, int, float)
+    values = [float(v) if type(v) in plain else np.asarray(v) for v in values]
+    dtype = np.result_type(*values) if values else np.dtype(float)
+    if dtype.kind in "biu":
+        dtype = np.dtype(float)
+    if dtype.kind != "f":
+        raise TypeError(f"expected real numbers or real arrays, got dtype {dtype}")
+    arrays = [np.asarray(v, dtype)[()] for v in values]
+    return arrays, dtype, np.broadcast_shapes(*{a.shape for a in arrays})
+''',
+    "_outputs": '''\
+def _outputs(out, count, dtype, shape, values):
+    """Arrays for the results: new ones, or those that are given."""
+    if out is None:
+        return [np.empty(shape, dtype) for _ in range(count)]
+    arrays = [out] if isinstance(out, np.ndarray) else list(out)
+    if len(arrays) != count:
+        raise ValueError(f"out: {len(arrays)} arrays, expected {count}")
+    for array in arrays:
+        if (array.dtype, array.shape) != (dtype, shape):
+            found = f"{array.dtype} of shape {array.shape}"
+            raise ValueError(f"out: {found}, expected {dtype} of shape {shape}")
+        if any(np.shares_memory(array, v) for v in values):
+            raise ValueError("out: shares memory with an argument, expected its own")
+    return arrays
+''',
+}
 
 
-def docstring(signature: Signature) -> list[str]:
+def docstring(signature: Signature, fills: bool = True) -> list[str]:
+    """What the function of arrays is; ``fills``, whether it takes ``out``."""
     lines = [line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for line in signature.described(LINE - 4)]
     lines[0] = f'"""{lines[0]}'
     kind = "the value of" if signature.single else "the tuple"
     if signature.shape is not None:
         kind = "an array of shape (*batch, " + ", ".join(str(n) for n in signature.shape) + "):"
     lines += ["", "Arguments broadcast; integers become floating point, float32 stays float32."]
+    lines += ["Arrays given as `out` are filled and returned."] if fills else []
     returned = f"Returns {kind} {', '.join(signature.outputs)}"
     wrapped = textwrap.wrap(
         f"{returned}, each of the common shape.", 84, subsequent_indent="    ", break_long_words=False
     )
     return [line.rstrip() for line in [*lines, *wrapped, '"""']]
-
-
-def _returned(texts: Sequence[str], signature: Signature) -> list[str]:
-    if signature.shape is not None:
-        rows = ", ".join(str(n) for n in signature.shape)
-        return [*display("entries = ", texts, brackets="[]"), f"return _stacked(entries, dtype, shape, ({rows}))"]
-    shaped = [f"_shaped({t}, dtype, shape)" for t in texts]
-    if signature.single:
-        return [f"return {shaped[0]}"]
-    return display("return ", shaped)
 
 
 def call(before: str, opening: str, items: Sequence[str], closing: str, indent: int = 0) -> list[str]:
@@ -64,10 +92,9 @@ def display(before: str, items: Sequence[str], after: str = "", brackets: str = 
     return [before + brackets[0], *[f"    {item}," for item in items], brackets[1] + after]
 
 
-def entry(parameters: Sequence[str]) -> list[str]:
-    """Arguments become arrays."""
-    lines = call("values, dtype, shape = _inputs", "(", parameters, ")", 4)
-    return [*lines, *display("", parameters, " = values")]
+def indented(lines: Iterable[str]) -> list[str]:
+    """Lines of a block."""
+    return [f"    {line}" if line else "" for line in lines]
 
 
 def header(name: str, parameters: Sequence[str]) -> list[str]:
@@ -75,35 +102,38 @@ def header(name: str, parameters: Sequence[str]) -> list[str]:
     return call("", f"def {name}(", parameters, "):")
 
 
-def module(program: Program, dialect: Dialect, signature: Signature) -> str:
-    """Print a program as a standalone module with one function.
+def whole(signature: Signature, inner: str) -> list[str]:
+    """The function of arrays of any shape, with ``out``; ``inner`` is the one that `_fill` calls."""
+    count, shape, target, last = len(signature.outputs), "shape", "results", "return tuple([r[()] for r in results])"
+    fill = []
+    if signature.shape is not None:
+        rows, columns = signature.shape
+        shape, target = f"(*shape, {rows}, {columns})", "entries"
+        fill = [f"entries = [results[0][..., i, j] for i in range({rows}) for j in range({columns})]"]
+    if signature.single or signature.shape is not None:
+        count, last = 1, "return results[0][()]"
+    lines = [
+        *docstring(signature),
+        *call("values, dtype, shape = _inputs", "(", signature.parameters, ")", 4),
+        f"results = _outputs(out, {count}, dtype, {shape}, values)",
+        *fill,
+        *call("", "_fill(", [inner, "values", target], ")", 4),
+        "if out is not None:",
+        "    return out",
+        last,
+    ]
+    only = ["*"] if signature.parameters else []
+    return [*header(signature.name, [*signature.parameters, *only, "out=None"]), *indented(lines)]
 
-    Parameters: ``program``; ``dialect``, the backend; ``signature``, what the docstring says.
-    Returns: Python source. Raises: `UnsupportedError` for an operation the backend does not have.
-    """
-    printer = Body(program, dialect, signature.parameters, frozenset({signature.name}))
-    lines = printer.print()
-    texts = []
-    for position, index in enumerate(program.outputs):
-        repeated = program.values[index].op == "arg" or index in program.outputs[:position]
-        constant = program.values[index].op == "const"
-        text = printer.named(index, signature.outputs[position])
-        texts.append(dialect.copy.format(text) if repeated and not constant else text)
-    if signature.parameters:
-        lines[:0] = entry(signature.parameters)
-    else:
-        lines.insert(0, dialect.defaults)
-    used = sorted({dialect.calls[v.op] for v in program.values if v.op in dialect.calls})
-    first = [n for n in ("_inputs",) if signature.parameters]
-    last = "_shaped" if signature.shape is None else "_stacked"
-    helpers = needed([*first, last, *used], dialect.helpers)
-    inner = [*docstring(signature), *lines, *_returned(texts, signature)]
-    function = "\n".join(
-        [*header(signature.name, signature.parameters), *[f"    {line}" if line else "" for line in inner]]
-    )
-    code = "\n\n\n".join([*[h.rstrip() for h in helpers], function])
+
+def module(
+    program: Program, dialect: Dialect, title: str, helpers: Sequence[str], functions: Sequence[Sequence[str]]
+) -> str:
+    """A standalone module: helpers by these names and those that the program calls, then functions."""
+    sources = [h.rstrip() for h in needed([*helpers, *called(program, dialect)], dialect.helpers)]
+    code = "\n\n\n".join([*sources, *["\n".join(f) for f in functions]])
     imports = "\n".join(s for text, s in dialect.imports.items() if text in code).lstrip("\n")
-    return f'"""{signature.title}"""\n\n{imports}\n\n\n{code}\n'
+    return f'"""{title}"""\n\n{imports}\n\n\n{code}\n'
 
 
 def load(kernel: Kernel) -> Any:

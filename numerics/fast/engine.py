@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numerics.backends.cache import fingerprint, stored
+from numerics.backends.cache import imported
 
 __all__ = ["Ends", "integrate", "load"]
 
@@ -42,21 +39,8 @@ class Ends:
 
 @lru_cache(maxsize=32)
 def load(source: str) -> Any:
-    """Import an integrator from a file of the cache folder, beside which Numba keeps the machine code."""
-    name = f"integrator_{fingerprint(source)}"
-    if name not in sys.modules:
-        path = stored(f"{name}.py", lambda new: _write(new, source))
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"{path} can't be imported; remove it")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        sys.modules[name] = module
-    return sys.modules[name]
-
-
-def _write(path: Path, source: str) -> None:
-    path.write_text(source, encoding="utf-8")
+    """The module of an integrator."""
+    return imported("integrator", source)
 
 
 def integrate(module: Any, settings: Array, given: Array, most: int) -> Ends:

@@ -74,7 +74,7 @@ def limit_loop(folder: Path) -> tuple[Callable[[], Any], int]:
     worst = max(relative(a, b) for a, b in zip(out, by_hand(v, q), strict=True))
     if worst > 1e-11:
         raise GradlineError(f"the loop of the practical limit is wrong by {worst:.2g}; its time means nothing")
-    return lambda: (function(repeat, count, *arrays, *numbers), v, out), repeat * count
+    return lambda: (function(repeat, count, *arrays, *numbers), v, q, out), repeat * count
 
 
 def states(count: int) -> tuple[Any, Any]:
