@@ -16,29 +16,33 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["Chart"]
+__all__ = ["FAR", "Chart", "ChartKind"]
 
-_FAR = 345.0  # e^345 squared still is a double; a balanced circuit below e^-345 is linear in mu to all digits
+ChartKind = Literal["collapsed", "balanced", "imbalanced"]
+
+FAR = 345.0  # e^345 squared still is a double; a balanced circuit below e^-345 is linear in mu to all digits
 
 
 @dataclass(frozen=True)
 class Chart:
     """A coordinate ``y`` of ``mu``: ``kind``; ``sign`` of a balanced start; ``width`` of an imbalanced circuit.
 
+    Sign and width are numbers, or arrays with one for each run.
+
     >>> chart = Chart("imbalanced", width=0.5)
     >>> round(float(chart.mu(chart.y(-2.0))), 12)
     -2.0
     """
 
-    kind: Literal["collapsed", "balanced", "imbalanced"]
-    sign: float = 1.0
-    width: float = 1.0
+    kind: ChartKind
+    sign: Any = 1.0
+    width: Any = 1.0
 
-    def y(self, mu: float) -> float:
-        """The coordinate of a value."""
+    def y(self, mu: Any) -> Any:
+        """The coordinate of a value or of an array of them."""
         if self.kind == "collapsed":
             return mu
-        return math.log(abs(mu)) if self.kind == "balanced" else math.asinh(mu / self.width)
+        return np.log(np.abs(mu)) if self.kind == "balanced" else np.arcsinh(mu / self.width)
 
     def mu(self, y: Any) -> Any:
         """The value of a coordinate or of an array of them."""
@@ -50,7 +54,7 @@ class Chart:
         """The value at ``y`` and ``d mu/dy`` there; clipped far out, where only their ratio matters."""
         if self.kind == "collapsed":
             return y, 1.0
-        y = min(max(y, -_FAR), _FAR)
+        y = min(max(y, -FAR), FAR)
         if self.kind == "balanced":
             mu = self.sign * math.exp(y)
             return mu, mu

@@ -1,4 +1,4 @@
-"""A NumPy kernel for plain numbers: the same source, with Python's `math` in place of NumPy's functions on scalars.
+"""A NumPy kernel for plain numbers: the same formulas, with Python's `math` in place of NumPy's functions on scalars.
 
 An integrator calls its right-hand side once for each stage, and on plain numbers NumPy spends its time on bookkeeping.
 Where `math` has no counterpart NumPy's function is used; where it raises, the kernel itself.
@@ -66,12 +66,9 @@ def scalar_function(kernel: Kernel) -> Callable[..., Any]:
     if kernel.backend != "numpy":
         raise ValueError(f"backend {kernel.backend!r}: expected a kernel of the backend 'numpy'")
     space: dict[str, Any] = {"__name__": f"gradline_scalar_{kernel.name}"}
-    source = kernel.source.replace(".copy()", "")  # arrays are copied, numbers need not be
-    exec(compile(source, f"<gradline scalar kernel {kernel.name}>", "exec"), space)
+    exec(compile(kernel.source, f"<gradline scalar kernel {kernel.name}>", "exec"), space)
     space["np"] = _Scalars()
-    space["_inputs"] = lambda *values: (values, float, ())
-    space["_shaped"] = lambda value, dtype, shape: value
-    fast: Callable[..., Any] = space[kernel.name]
+    fast: Callable[..., Any] = space[f"{kernel.name}_block"]
 
     def function(*values: float) -> Any:
         try:

@@ -16,11 +16,11 @@ from theory.errors import GradlineError
 if TYPE_CHECKING:
     from numerics.kernels import Kernel
 
-__all__ = ["COMPILED", "DIALECT", "LOOPS", "emit", "load"]
+__all__ = ["COMPILED", "DIALECT", "FUSED", "LOOPS", "emit", "load"]
 
 COMPILED = '@numba.njit(error_model="numpy", forceinline=True)'
 #: With one rounding for a product and a sum where the processor has it, which these series only gain from.
-_FUSED = '@numba.njit(error_model="numpy", forceinline=True, fastmath={"contract"})'
+FUSED = '@numba.njit(error_model="numpy", forceinline=True, fastmath={"contract"})'
 _CACHED = '@numba.njit(cache=True, error_model="numpy")'
 _ONE = '@numba.njit(cache=True, error_model="numpy", forceinline=True)'
 
@@ -140,7 +140,7 @@ def _overload_at(value, index):
 ''',
 }
 _HELPERS = {
-    **{n: f"{_FUSED if n in ('_unit_exp', '_unit_log1p') else COMPILED}\n{s}" for n, s in (_SCALAR | SPECIAL).items()},
+    **{n: f"{FUSED if n in ('_unit_exp', '_unit_log1p') else COMPILED}\n{s}" for n, s in (_SCALAR | SPECIAL).items()},
     **ARRAYS,
     **_LOOPS,
 }

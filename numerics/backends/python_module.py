@@ -42,15 +42,16 @@ def _outputs(out, count, dtype, shape, values):
     """Arrays for the results: new ones, or those that are given."""
     if out is None:
         return [np.empty(shape, dtype) for _ in range(count)]
-    arrays = [out] if isinstance(out, np.ndarray) else list(out)
+    arrays = [out] if isinstance(out, np.ndarray) else [*out]
     if len(arrays) != count:
         raise ValueError(f"out: {len(arrays)} arrays, expected {count}")
-    for array in arrays:
+    for position, array in enumerate(arrays):
         if (array.dtype, array.shape) != (dtype, shape):
             found = f"{array.dtype} of shape {array.shape}"
             raise ValueError(f"out: {found}, expected {dtype} of shape {shape}")
-        if any(np.shares_memory(array, v) for v in values):
-            raise ValueError("out: shares memory with an argument, expected its own")
+        others = [*values, *arrays[:position]]
+        if any(np.shares_memory(array, other) for other in others):
+            raise ValueError("out: memory of its own is expected for each array")
     return arrays
 ''',
 }

@@ -22,6 +22,7 @@ import numpy as np
 from sympy import Integer, Symbol
 
 from numerics.backends.cache import fingerprint, stored
+from numerics.charts import ChartKind
 from numerics.fast.arrays import evaluate
 from numerics.ir import Program, Value
 from theory import symbols
@@ -42,7 +43,7 @@ _PACKAGES = "theory", "numerics"
 class Kind:
     """What models with the same integrator have in common: charts of both circuits, noise, query kind."""
 
-    charts: tuple[str, str]
+    charts: tuple[ChartKind, ChartKind]
     finite_noise: bool
     query_kind: str
 
@@ -68,10 +69,10 @@ class Plan:
         return table, widths
 
 
-def chart_kinds(model: AttentionModel) -> tuple[str, str]:
+def chart_kinds(model: AttentionModel) -> tuple[ChartKind, ChartKind]:
     """The kinds of the charts of output-value and query-key (`numerics.charts`)."""
 
-    def kind(circuit: Circuit) -> str:
+    def kind(circuit: Circuit) -> ChartKind:
         if model.form(circuit) == "collapsed":
             return "collapsed"
         return "balanced" if model.is_balanced(circuit) else "imbalanced"

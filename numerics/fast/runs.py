@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from numerics.charts import Chart
+from numerics.charts import Chart, ChartKind
 from numerics.conditions import RunOptions, as_flow, check_end, read_arrays
 from numerics.fast.engine import Ends, integrate, load
 from numerics.fast.plan import Plan, chart_kinds, kind_of, known_parameters, model_values, plan_of
@@ -40,7 +40,7 @@ class _Setup:
     source: ReducedFlow | AttentionModel
     module: Any
     plan: Plan
-    kinds: tuple[str, str]
+    kinds: tuple[ChartKind, ChartKind]
     parameters: Mapping[str, Array]
     start: Mapping[str, Array]
     given: Array
@@ -56,11 +56,7 @@ class _Setup:
 
     def charts(self, i: int) -> tuple[Chart, Chart]:
         """The charts of a run."""
-        charts = []
-        for kind, width in zip(self.kinds, self.widths[:, i], strict=True):
-            balanced = kind == "balanced"
-            charts.append(Chart(kind, sign=width if balanced else 1.0, width=1.0 if balanced else width))  # type: ignore[arg-type]
-        return charts[0], charts[1]
+        return _charts(self.kinds, self.widths[:, i])
 
 
 def _same(flow: ReducedFlow) -> bool:
@@ -98,8 +94,8 @@ def _setup(flow: ReducedFlow | AttentionModel, parameters: Any, start: Any, opti
     with np.errstate(all="ignore"):
         given, widths = plan.given(numbers, (signs[0], signs[1]), runs)
         settings = np.empty((runs, 6))
-        for k, (mu, kind) in enumerate(zip(begin.values(), kinds, strict=True)):
-            settings[:, k] = _coordinate(mu, kind, widths[k])
+        for k, (mu, chart) in enumerate(zip(begin.values(), _charts(kinds, widths), strict=True)):
+            settings[:, k] = chart.y(mu)
     settings[:, 2] = 0.0 if stop.loss is None else stop.loss
     settings[:, 3] = np.inf if stop.time is None else stop.time * unit
     settings[:, 4] = options.rtol
@@ -109,10 +105,12 @@ def _setup(flow: ReducedFlow | AttentionModel, parameters: Any, start: Any, opti
     return shape, _Setup(flow, module, plan, kinds, values, begin, given, widths, settings, options)
 
 
-def _coordinate(mu: Array, kind: str, width: Array) -> Array:
-    if kind == "collapsed":
-        return mu
-    return np.log(np.abs(mu)) if kind == "balanced" else np.arcsinh(mu / width)
+def _charts(kinds: tuple[ChartKind, ChartKind], widths: Array) -> tuple[Chart, Chart]:
+    """The charts of both circuits; the width of a balanced one is the sign of its start."""
+    output, query = (
+        Chart(k, w, 1.0) if k == "balanced" else Chart(k, 1.0, w) for k, w in zip(kinds, widths, strict=True)
+    )
+    return output, query
 
 
 def _integrated(setup: _Setup) -> tuple[Ends, NDArray[np.bool_], Array]:
@@ -230,27 +228,23 @@ def fast_batch(
     if progress is not None:
         progress(int(done.sum()) - 0.5 * bool(done.all()), count)
     with np.errstate(over="ignore"):
-        mu = [_value(v, kind, w) for v, kind, w in zip((ends.x, ends.y), setup.kinds, setup.widths, strict=True)]
+        charts = _charts(setup.kinds, setup.widths)
+        mu = [np.array(chart.mu(y)) for chart, y in zip(charts, (ends.x, ends.y), strict=True)]
     runs = _Runs(_maker(setup, ends, (mu[0], mu[1]), tolerance), count)
     for i in np.flatnonzero(~done):
         run = _finished_elsewhere(setup, int(i), count)
         runs.made[int(i)] = run
         ends.t[i], ends.loss[i], ends.attention[i] = run.end.t, run.end.loss, run.end.attention
         ends.error[i], mu[0][i], mu[1][i] = run.error_estimate, run.end.mu_OV, run.end.mu_QK
-    if options.times is not None:
-        for k in range(count):
-            check_end(options.times_in(float(np.broadcast_to(options.unit(setup.parameters), count)[k])), ends.t[k])
+    if options.times is not None and count:
+        units = np.broadcast_to(options.unit(setup.parameters), count)
+        earliest = int(np.argmin(ends.t / units))
+        check_end(options.times_in(float(units[earliest])), ends.t[earliest])
     if progress is not None:
         progress(count, count)
     slower = np.minimum(setup.parameters["eta_OV"], setup.parameters["eta_QK"])
     columns = ends.t, ends.t * slower, mu[0], mu[1], ends.loss, ends.attention
     return TrajectoryBatch(runs, shape, Point(*(c.reshape(shape) for c in columns)), ends.error.reshape(shape))
-
-
-def _value(y: Array, kind: str, width: Array) -> Array:
-    if kind == "collapsed":
-        return y.copy()
-    return width * (np.exp(y) if kind == "balanced" else np.sinh(y))
 
 
 def _finished_elsewhere(setup: _Setup, i: int, total: int) -> Trajectory:

@@ -12,6 +12,7 @@ from typing import Any
 
 from numerics.backends import numba as numba_backend
 from numerics.backends.printer import Body, Dialect, needed
+from numerics.charts import FAR
 from numerics.ir import Program, Value
 from numerics.kernels import lowered
 from numerics.requests import flow_request
@@ -36,6 +37,7 @@ import numpy as np
 
 OPTIONS = {{"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}}
 compiled, inlined = numba.njit(**OPTIONS), numba.njit(forceinline=True, **OPTIONS)
+fused = numba.njit(forceinline=True, fastmath={{"contract"}}, **OPTIONS)
 entry = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 LANES = {lanes}
@@ -45,7 +47,7 @@ WEIGHTS = {weights}
 '''
 
 _EXPONENTIAL = '''\
-@inlined
+@fused
 def _exp(x):
     """exp(x) to two units in the last place, in arithmetic that vectorizes."""
     bounded = min(max(x, -708.0), 709.0)
@@ -75,8 +77,8 @@ _OWN = {"_exp": _exponential()}
 
 def _dialect() -> Dialect:
     base = numba_backend.DIALECT
-    compiled = numba_backend.COMPILED
-    helpers = {name: text.replace(compiled, _INLINED) for name, text in base.helpers.items()}
+    inlined, fused = (numba_backend.COMPILED, _INLINED), (numba_backend.FUSED, "@fused")
+    helpers = {name: text.replace(*inlined).replace(*fused) for name, text in base.helpers.items()}
     return replace(
         base, name="fast", calls={**base.calls, "exp": "_exp"}, helpers={**helpers, **_OWN},
         reserved=base.reserved | {"x", "y", "q", "given", "parameters"},
@@ -153,17 +155,17 @@ def _function(name: str, program: Program, dialect: Dialect, note: str) -> str:
 
 
 _CHARTS = {
-    "collapsed": ["return {y}, 1.0"],
-    "balanced": ["mu = q[{i}] * _exp(min(max({y}, -345.0), 345.0))", "return mu, mu"],
+    "collapsed": ["return y, 1.0"],
+    "balanced": [f"mu = q[{{i}}] * _exp(min(max(y, {-FAR}), {FAR}))", "return mu, mu"],
     "imbalanced": [
-        "grown = _exp(min(max({y}, -345.0), 345.0))",
+        f"grown = _exp(min(max(y, {-FAR}), {FAR}))",
         "return q[{i}] * 0.5 * (grown - 1.0 / grown), q[{i}] * 0.5 * (grown + 1.0 / grown)",
     ],
 }
 
 
 def _chart(circuit: str, kind: str, index: int) -> str:
-    lines = [line.format(i=index, y="y") for line in _CHARTS[kind]]
+    lines = [line.format(i=index) for line in _CHARTS[kind]]
     note = '"""A value and its derivative by its coordinate."""'
     return f"{_INLINED}\ndef stretch_{circuit}(y, q):\n{_indented([note, *lines])}\n"
 

@@ -270,6 +270,24 @@ def test_functions_without_code_are_refused_when_the_kernel_is_made(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_large_and_small_numbers(backend):
+    """Where a method changes, where a library's own function loses digits, and below the normal numbers."""
+    p = Symbol("p", positive=True)
+    expressions = [Ei(x), exp(-x) * Ei(x), x**105, exp(-x) * Ei(x) * p, 1 / (1 + exp(20 * x)), log(1 + exp(-20 * x))]
+    kernel = compile_kernel(expressions, backend, args=[x, p])
+    for at in (36.9, 39.5, 40.0, 40.36, 44.0, 50.0, 50.5, 709.9, 715.0):
+        with np.errstate(all="ignore"):  # powers and sums of the last points
+            found = evaluate(kernel, np.array([at]), 2.0)
+        for expr, (value,) in zip(expressions, found, strict=True):
+            right = enclose(expr, {x: Rational(at), p: Rational(2)}, bits=3000)
+            if abs(right) < 1e308 and not bool(abs(right) < 1e-323):
+                # 10 for the methods, 20 x for the conditioning of an exponential; a subnormal number has fewer digits
+                bound = 10 + (20 * at if expr.has(exp(20 * x), exp(-20 * x)) else 0)
+                small = 5e-324 / max(abs(float(right)), 5e-324) / 2**-52
+                assert relative(value, right, "float64") <= bound + small, (expr, at, value, float(right))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_dtypes_and_shapes(backend):
     kernel = compile_kernel(
         x * log(Symbol("M", positive=True) - 1 + 1) + Rational(1, 3), backend, args=[x, Symbol("M", positive=True)]

@@ -36,15 +36,16 @@ def test_missing_numba_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_missing_compiler_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = compile_kernel(x + 18, "c", args=[x])
-    monkeypatch.setenv("CC", "no-such-compiler -O9")
-    with pytest.raises(GradlineError, match=r"CC=no-such-compiler -O9 is not there.*set CC.*'numpy'"):
-        kernel(1.0)
-    monkeypatch.delenv("CC")
-    monkeypatch.setenv("PATH", str(cache))
-    with pytest.raises(GradlineError, match="none of cc, gcc, clang is on PATH"):
-        kernel(1.0)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setenv("CC", "no-such-compiler -O9")
+        with pytest.raises(GradlineError, match=r"CC=no-such-compiler -O9 is not there.*set CC.*'numpy'"):
+            kernel(1.0)
+        patch.delenv("CC")
+        patch.setenv("PATH", str(cache))
+        with pytest.raises(GradlineError, match="none of cc, gcc, clang is on PATH"):
+            kernel(1.0)
     assert kernel(1.0) == 19.0
+    assert len(list(cache.iterdir())) == 1
 
 
 def test_a_failing_compiler_leaves_nothing(cache: Path) -> None:

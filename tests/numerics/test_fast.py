@@ -238,7 +238,14 @@ def test_the_source_is_the_same_twice() -> None:
 def plain(source: str) -> dict[str, Any]:
     """The functions of an integrator as plain Python."""
     body = source.split("def _exp", 1)[1].split("@compiled", 1)[0]
-    space: dict[str, Any] = {"np": np, "math": math, "inlined": lambda f: f, "LANES": 8, "COUNT": 2}
+    space: dict[str, Any] = {
+        "np": np,
+        "math": math,
+        "fused": lambda f: f,
+        "inlined": lambda f: f,
+        "LANES": 8,
+        "COUNT": 2,
+    }
     exec("def _exp" + body, space)
     return space
 

@@ -195,6 +195,72 @@ def test_shapes_of_results():
     assert compile_kernel(Matrix([[x, 1], [0, x]]), args=[x])(3.0).tolist() == [[3.0, 1.0], [0.0, 3.0]]
 
 
+FILLING = ["numpy", "numba", "c"]
+
+
+@pytest.mark.parametrize("backend", FILLING)
+def test_results_in_arrays_that_are_given(backend):
+    array = np.linspace(-2, 2, 12).reshape(3, 4)
+    for dtype in (np.float64, np.float32):
+        given = array.astype(dtype)
+        for target in (exp(x) + y, [exp(x), y, x * y], Matrix([[x, 1], [y, x * y]])):
+            kernel = compile_kernel(target, backend, args=[x, y])
+            fresh = kernel(given, 2.0)
+            if isinstance(fresh, tuple):
+                out = [np.full((3, 8), 7, dtype)[:, ::2] for _ in fresh]  # of any strides
+                assert kernel(given, 2.0, out=out) is out
+                assert all((a == b).all() and a.dtype == dtype for a, b in zip(out, fresh, strict=True))
+            else:
+                out = np.full(fresh.shape, 7, dtype)
+                assert kernel(given, 2.0, out=out) is out
+                assert (out == fresh).all()
+                assert (kernel.function(given, 2.0, out=out) == fresh).all()
+    single = np.empty(())
+    assert compile_kernel(x + 1, backend, args=[x])(1.0, out=single) is single
+    assert single == 2.0
+
+
+@pytest.mark.parametrize("backend", FILLING)
+def test_arrays_that_do_not_fit_are_refused(backend):
+    kernel, states = compile_kernel([x + 1, x + 2], backend, args=[x]), np.ones(3)
+    for out, message in (
+        ([np.empty(3)], "out: 1 arrays, expected 2"),
+        ([np.empty(3), np.empty(4)], r"out: float64 of shape \(4,\), expected float64 of shape \(3,\)"),
+        ([np.empty(3), np.empty(3, np.float32)], r"out: float32 of shape \(3,\), expected float64"),
+        ([np.empty(3), states], "out: memory of its own"),
+        ([single := np.empty(3), single], "out: memory of its own"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            kernel(states, out=out)
+    np.testing.assert_array_equal(states, np.ones(3))
+
+
+def test_torch_takes_no_arrays_for_results():
+    with pytest.raises(TypeError, match="the backend 'torch' takes no out, only numpy, numba, c do"):
+        compile_kernel(x + 1, "torch", args=[x])(1.0, out=np.empty(()))
+
+
+def test_an_argument_named_out():
+    kernel = compile_kernel(2 * Symbol("out"), args=[Symbol("out")])
+    assert kernel(out=3.0) == kernel(out_=3.0) == 6.0
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [[(20_000,), ()], [(3, 9000), (9000,)], [(9000, 3), (9000, 1)], [(1, 10_000), (1, 1)], [(30, 1, 400), (2, 400)]],
+)
+def test_blocks_change_no_bit(shapes):
+    random = np.random.default_rng(1)
+    kernel = compile_kernel([log(1 + exp(x)) * y, 1 / (1 + exp(-x)), sin(y), x - x + 2], args=[x, y])
+    first, second = (random.uniform(-3, 3, s) for s in shapes)
+    whole = kernel(first, second)
+    space: dict[str, object] = {}
+    exec(kernel.source.replace("8192", "10**9"), space)
+    for found, wanted in zip(whole, space["kernel"](first, second), strict=True):
+        assert found.shape == np.broadcast_shapes(*shapes)
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_results_never_alias_arguments():
     array = np.ones(3)
     first, second, third = compile_kernel([x, x, x + 1], args=[x])(array)
