@@ -218,7 +218,10 @@ def _denominators(product: Any) -> Any:
 
 
 def lambert_quotients(expr: Any, positive: Positive) -> Any:
-    """``W_0(c u)/u = c e^-W_0(c u)``. Reason: the quotient, which every derivative of ``W_0`` holds, is 0/0 at 0."""
+    """``W_0(c u)/u = c e^-W_0(c u)``. Reason: the quotient, which every derivative of ``W_0`` holds, is 0/0 at 0.
+
+    For large ``u`` the exponential has ``W_0(u)`` roundings, at most 704.
+    """
 
     def rule(product: Any) -> Any:
         for factor in product.args:

@@ -23,12 +23,13 @@ def _rows(value, part, dimensions):
 def _fill(function, values, results):
     """Fill results with those of a function, in blocks that stay in the cache."""
     first, size = results[0], results[0].size
-    if size <= 8192:
+    if size <= 16384:
         found = function(*values)
-        for result, value in zip(results, [found] if len(results) == 1 else found):
+        found = found if isinstance(found, tuple) else (found,)
+        for result, value in zip(results, found):
             result[...] = value
         return
-    step = max(1, 8192 * len(first) // size)
+    step = max(1, 16384 * len(first) // size)
     for start in range(0, len(first), step):
         part = slice(start, start + step) if step > 1 else start
         some = [_rows(v, part, first.ndim) for v in values]
@@ -173,7 +174,7 @@ def emit(program: Program, signature: Signature) -> str:
     """Print a program as a module: the formulas for a block of states, and the function of arrays."""
     block = f"{signature.name}_block"
     lines, texts = formulas(program, DIALECT, signature)
-    last = [f"return {texts[0]}"] if len(texts) == 1 else display("return ", texts)
+    last = [f"return {texts[0]}"] if signature.single else display("return ", texts)
     inner = ['"""The formulas, for numbers or arrays of one dtype."""', *lines, *last]
     functions = [[*header(block, signature.parameters), *indented(inner)], whole(signature, block)]
     return module(program, DIALECT, signature.title, ["_inputs", "_outputs", "_fill"], functions)

@@ -69,7 +69,7 @@ def _unit_log1p(x):
     """
     if not torch.compiler.is_compiling():
         return torch.log1p(x)
-    far = torch.where(x > 0.41421356237309503, 1.0, 0.0)
+    far = (x > 0.41421356237309503).to(x.dtype)
     s = (x - far) / (x + (2.0 + far))
     z = s * s
     z2 = z * z
@@ -93,8 +93,7 @@ def _softplus_minus(x, decay):
     "_logaddexp": '''\
 def _logaddexp(x, y):
     """log(exp(x) + exp(y)) without overflow; every derivative is finite."""
-    difference = x - y
-    return y + _softplus(difference, _decay(difference))
+    return torch.where(x < y, y, x) + _unit_log1p(_decay(x - y))
 ''',
     "_sinh": '''\
 def _sinh(x):

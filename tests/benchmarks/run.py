@@ -3,7 +3,8 @@
     python tests/benchmarks/run.py [docs/benchmarks.md]
 
 Times are minimum and median over repetitions; ratios are of minima, to the practical limit: a C loop with polynomial
-exponentials over data in L1 cache (`limit.c`).
+exponentials over data in L1 cache (`limit.c`). Kernels take turns, so that all see the same pace of the machine. A page
+fault is memory that the system hands out anew: what results in new arrays may cost, and results in given ones never.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -47,14 +48,31 @@ Row = tuple[str, float, float, str]
 
 def timed(call: Callable[[], Any], seconds: float = 1.5, most: int = 400) -> tuple[float, float]:
     """Minimum and median in seconds, after one call that does not count."""
-    call()
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while len(times) < 5 or (time.perf_counter() < end and len(times) < most):
-        begin = time.perf_counter()
+    return in_turns([call], seconds, most)[0][:2]
+
+
+def in_turns(calls: Sequence[Callable[[], Any]], seconds: float, most: int) -> list[tuple[float, float, float]]:
+    """Minimum, median and page faults a call of each, one after the other, over again."""
+    times: list[list[float]] = [[] for _ in calls]
+    faults: list[list[int]] = [[] for _ in calls]
+    for call in calls:
         call()
-        times.append(time.perf_counter() - begin)
-    return min(times), median(times)
+    end = time.perf_counter() + seconds
+    while len(times[0]) < 5 or (time.perf_counter() < end and len(times[0]) < most):
+        for k, call in enumerate(calls):
+            before, begin = _page_faults(), time.perf_counter()
+            call()
+            times[k].append(time.perf_counter() - begin)
+            faults[k].append(_page_faults() - before)
+    return [(min(t), median(t), median(f)) for t, f in zip(times, faults, strict=True)]
+
+
+def _page_faults() -> int:
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
 def limit_loop(folder: Path) -> tuple[Callable[[], Any], int]:
@@ -113,14 +131,15 @@ def exact_values(v: Any, q: Any) -> list[Any]:
     return [np.array([float(r[k]) for r in rows]) for k in range(4)]
 
 
-def kernel_calls() -> Iterator[tuple[str, Callable[[Any, Any], Any]]]:
+def kernel_calls(v: Any, q: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     """All ways to evaluate the published system on arrays."""
     flow = derive(AttentionModel(TokenTask(noise=sympy.oo)))
     values = tuple(PUBLISHED[s.name] for s in flow.parameters)
-    yield "NumPy by hand", by_hand
+    yield "NumPy by hand", lambda: by_hand(v, q)
     numbers = dict(zip(flow.parameters, map(sympy.Float, values), strict=True))
     outputs = [e.xreplace(numbers) for e in (*flow.velocity.values(), flow.loss, flow.attention)]
-    yield "sympy.lambdify(cse=True)", sympy.lambdify(flow.states, outputs, "numpy", cse=True)
+    lambdified = sympy.lambdify(flow.states, outputs, "numpy", cse=True)
+    yield "sympy.lambdify(cse=True)", lambda: lambdified(v, q)
     for backend in ("numpy", "numba", "c"):
         try:
             kernel = numerics.compile_kernel(flow, backend=backend)
@@ -128,11 +147,14 @@ def kernel_calls() -> Iterator[tuple[str, Callable[[Any, Any], Any]]]:
         except GradlineError as error:
             print(f"SKIPPED {backend}: {error}", file=sys.stderr)
             continue
-        yield f"gradline, {backend}", lambda v, q, kernel=kernel: kernel(v, q, *values)
+        out = tuple(np.empty(v.size) for _ in kernel.outputs)
+        yield f"gradline, {backend}", lambda kernel=kernel: kernel(v, q, *values)
+        yield f"gradline, {backend}, out=", lambda kernel=kernel, out=out: kernel(v, q, *values, out=out)
     if shutil.which(os.environ.get("CXX", "g++")) is None:
         print("SKIPPED torch.compile: no C++ compiler", file=sys.stderr)
         return
-    yield "gradline, torch.compile", torch_call(flow, values)
+    compiled = torch_call(flow, values)
+    yield "gradline, torch.compile", lambda: compiled(v, q)
 
 
 def torch_call(flow: Any, values: tuple[float, ...]) -> Callable[[Any, Any], Any]:
@@ -152,15 +174,29 @@ def checked(name: str, error: float, bound: float | None = None) -> float:
     return error
 
 
-def kernel_rows() -> list[Row]:
+def kernel_table() -> list[str]:
+    """The lines of the table of kernels."""
     v, q = states(STATES)
     exact = exact_values(v[:2000], q[:2000])
-    rows: list[Row] = []
-    for name, call in kernel_calls():
-        error = checked(name, max(relative(a[:2000], b) for a, b in zip(call(v, q), exact, strict=True)))
-        least, middle = timed(lambda call=call: call(v, q))
-        rows.append((name, least / STATES, middle / STATES, f"{error:.1e}"))
-    return rows
+    names, calls, errors = ["practical limit, in L1 cache"], [], ["below 1e-11"]
+    with tempfile.TemporaryDirectory() as folder:
+        loop, passed = limit_loop(Path(folder))
+        for name, call in kernel_calls(v, q):
+            error = checked(name, max(relative(a[:2000], b) for a, b in zip(call(), exact, strict=True)))
+            names.append(name)
+            calls.append(call)
+            errors.append(f"{error:.1e}")
+        measured = in_turns([loop, *calls], 20.0, 200)
+    lines = [
+        "| | min, ns a state | median, ns a state | to the limit | page faults a call | largest relative error |",
+        "|---|---:|---:|---:|---:|---|",
+    ]
+    counts = [passed, *[STATES] * len(calls)]
+    base = measured[0][0] / passed
+    for name, (least, middle, faults), error, count in zip(names, measured, errors, counts, strict=True):
+        own = f"{least / count * 1e9:.3g} | {middle / count * 1e9:.3g} | {least / count / base:.2f}"
+        lines.append(f"| {name} | {own} | {faults:.0f} | {error} |")
+    return lines
 
 
 @cache
@@ -302,31 +338,23 @@ def new_process() -> Row:
     return "the five ratios in a new process, imports included", min(times), median(times), f"{error:.1e}"
 
 
-def table(rows: list[Row], scale: float, unit: str, base: float | None = None) -> list[str]:
-    head = f"| | min, {unit} | median, {unit} |" + (" to the limit |" if base else "") + " largest relative error |"
-    lines = [head, "|---|---:|---:|" + ("---:|" if base else "") + "---|"]
+def table(rows: list[Row], scale: float, unit: str) -> list[str]:
+    lines = [f"| | min, {unit} | median, {unit} | largest relative error |", "|---|---:|---:|---|"]
     for name, least, middle, error in rows:
-        ratio = f" {least / base:.1f} |" if base else ""
-        lines.append(f"| {name} | {least * scale:.3g} | {middle * scale:.3g} |{ratio} {error} |")
+        lines.append(f"| {name} | {least * scale:.3g} | {middle * scale:.3g} | {error} |")
     return lines
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        loop, passed = limit_loop(Path(folder))
-        first = timed(loop)
-        kernels = kernel_rows()
-        second = timed(loop)  # the machine may have changed its pace meanwhile
-    limit = min(first[0], second[0]) / passed
-    rows = [("practical limit, in L1 cache", limit, max(first[1], second[1]) / passed, "below 1e-11"), *kernels]
     lines = [
         "# Benchmarks", "",
         f"Written by `make bench` in one run on {platform.machine()}, {os.cpu_count()} cores, load "
         f"{os.getloadavg()[0]:.1f} at the end, Python {platform.python_version()}, NumPy {np.__version__}, SymPy "
         f"{sympy.__version__}. Only ratios within a table compare.", "",
         f"## Kernels of the published system, {STATES:,} states, one core", "",
-        "Velocities, loss and attention; errors against 40 digits.", "",
-        *table(rows, 1e9, "ns a state", limit), "",
+        "Velocities, loss and attention; errors against 40 digits. With `out=` results go into arrays that are there; "
+        "without, into new ones, which the system may have to provide page by page.", "",
+        *kernel_table(), "",
         "## The five published ratios, from zero to loss 1e-4", "",
         "Errors of the end time and of both coordinates against a quadrature at 25 digits.", "",
         *table(sweep_rows(), 1e3, "ms"), "",

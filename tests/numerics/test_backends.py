@@ -273,6 +273,10 @@ def test_functions_without_code_are_refused_when_the_kernel_is_made(backend):
 def test_large_and_small_numbers(backend):
     """Where a method changes, where a library's own function loses digits, and below the normal numbers."""
     p = Symbol("p", positive=True)
+    beside = log(exp(2 * x) + Rational(1, 100))
+    tiny = evaluate(compile_kernel(beside, backend, args=[x]), -0.00039247459967943444)
+    # 1/100 + e^2x is close to 1, where a sum of logarithms would cancel; its own conditioning is 2x/0.009
+    assert relative(float(tiny), enclose(beside, {x: Rational(-0.00039247459967943444)}, bits=300), "float64") <= 4
     expressions = [Ei(x), exp(-x) * Ei(x), x**105, exp(-x) * Ei(x) * p, 1 / (1 + exp(20 * x)), log(1 + exp(-20 * x))]
     kernel = compile_kernel(expressions, backend, args=[x, p])
     for at in (36.9, 39.5, 40.0, 40.36, 44.0, 50.0, 50.5, 709.9, 715.0):

@@ -138,6 +138,25 @@ def test_torch_transforms():
     assert torch.equal(mapped, single)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_the_series_that_is_compiled(dtype, monkeypatch):
+    """What PyTorch's compiler sees of the softplus, without compiling it."""
+    kernel = compile_kernel([log(1 + exp(x)), log(1 + exp(-x))], "torch", args=[x])
+    at = torch.tensor([-87.0, -3.0, -1.0, -0.5, 0.0, 0.3, 0.9, 2.0, 87.0], dtype=dtype, requires_grad=True)
+    wanted = kernel(at)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    eps = torch.finfo(dtype).eps
+    for got, right in zip(kernel(at), wanted, strict=True):
+        assert got.dtype == dtype
+        # a series and a division instead of the library's logarithm: some roundings
+        torch.testing.assert_close(got, right, rtol=3 * eps, atol=0)
+        slopes = [torch.autograd.grad(v.sum(), at, create_graph=True)[0] for v in (got, right)]
+        torch.testing.assert_close(*slopes, rtol=8 * eps, atol=0)
+        second = [torch.autograd.grad(s.sum(), at, retain_graph=True)[0] for s in slopes]
+        # a sum of terms up to twice as large as it
+        torch.testing.assert_close(*second, rtol=16 * eps, atol=0)
+
+
 NEEDS_TIME = pytest.mark.skipif(not LONG, reason="PyTorch's compiler takes a minute or more: set GRADLINE_LONG=1")
 
 
@@ -187,6 +206,7 @@ TRAPS = {
     "cube": (x**3, [3e6, 0.0]),
     "root": (sqrt(1 + x**2), [0.0, 1e-8, 3.0]),
     "logaddexp": (log(exp(x) + exp(2 * x)), [800.0, 0.0, -800.0]),
+    "logaddexp of a constant": (log(exp(x) + Rational(1, 100)), [-0.01, 0.0, 5.0, -5.0]),
 }
 
 
