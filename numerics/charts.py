@@ -12,11 +12,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-__all__ = ["FAR", "Chart", "ChartKind"]
+if TYPE_CHECKING:
+    from theory.model import AttentionModel
+    from theory.orbits import Circuit
+
+__all__ = ["FAR", "Chart", "ChartKind", "chart_kinds"]
 
 ChartKind = Literal["collapsed", "balanced", "imbalanced"]
 
@@ -63,3 +67,14 @@ class Chart:
     def tolerance(self, rtol: float) -> float:
         """Absolute tolerance in ``y`` for a tolerance relative to ``1 + |mu|``."""
         return rtol / max(1.0, self.width)
+
+
+def chart_kinds(model: AttentionModel) -> tuple[ChartKind, ChartKind]:
+    """The kinds of the charts of output-value and query-key."""
+
+    def kind(circuit: Circuit) -> ChartKind:
+        if model.form(circuit) == "collapsed":
+            return "collapsed"
+        return "balanced" if model.is_balanced(circuit) else "imbalanced"
+
+    return kind("OV"), kind("QK")

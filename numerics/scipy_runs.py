@@ -15,7 +15,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from numerics.charts import Chart
+from numerics.charts import Chart, chart_kinds
 from numerics.conditions import RunOptions, Stop, check_end, read_parameters, read_start
 from numerics.kernels import compile_kernel
 from numerics.run_errors import IntegrationError
@@ -49,15 +49,14 @@ class Run:
 
 def charts_of(flow: ReducedFlow, start: dict[str, float], parameters: dict[str, float]) -> tuple[Chart, Chart]:
     charts = []
-    for circuit, coordinate in COORDINATES.items():
-        if flow.model.form(circuit) == "collapsed":
-            chart = Chart("collapsed")
-        elif flow.model.is_balanced(circuit):
-            chart = Chart("balanced", sign=math.copysign(1.0, start[coordinate.name]))
-        else:
+    for (circuit, coordinate), kind in zip(COORDINATES.items(), chart_kinds(flow.model), strict=True):
+        chart = Chart(kind)
+        if kind == "balanced":
+            chart = Chart(kind, sign=math.copysign(1.0, start[coordinate.name]))
+        if kind == "imbalanced":
             numbers = {s: sympy.Float(parameters[s.name], 20) for s in flow.parameters}
             width = flow.model.imbalance(circuit) / (2 * flow.definitions[f"sigma_{circuit}"])
-            chart = Chart("imbalanced", width=abs(float(width.xreplace(numbers))))
+            chart = Chart(kind, width=abs(float(width.xreplace(numbers))))
         charts.append(chart)
     return charts[0], charts[1]
 

@@ -22,7 +22,7 @@ import numpy as np
 from sympy import Integer, Symbol
 
 from numerics.backends.cache import fingerprint, stored
-from numerics.charts import ChartKind
+from numerics.charts import ChartKind, chart_kinds
 from numerics.fast.arrays import evaluate
 from numerics.ir import Program, Value
 from theory import symbols
@@ -30,7 +30,7 @@ from theory.model import AttentionModel
 from theory.orbits import Circuit
 from theory.task import TokenTask
 
-__all__ = ["Kind", "Plan", "chart_kinds", "general_model", "kind_of", "known_parameters", "model_values", "plan_of"]
+__all__ = ["Kind", "Plan", "general_model", "kind_of", "known_parameters", "model_values", "plan_of"]
 
 _FIELDS = {
     "classes": "M", "block": "b", "queries": "K", "noise": "N", "informative_slots": "m", "noise_slots": "n",
@@ -67,17 +67,6 @@ class Plan:
         for k, column in enumerate(found):
             table[:, 2 + k] = column
         return table, widths
-
-
-def chart_kinds(model: AttentionModel) -> tuple[ChartKind, ChartKind]:
-    """The kinds of the charts of output-value and query-key (`numerics.charts`)."""
-
-    def kind(circuit: Circuit) -> ChartKind:
-        if model.form(circuit) == "collapsed":
-            return "collapsed"
-        return "balanced" if model.is_balanced(circuit) else "imbalanced"
-
-    return kind("OV"), kind("QK")
 
 
 def kind_of(model: AttentionModel) -> Kind:

@@ -14,10 +14,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from numerics.charts import Chart, ChartKind
+from numerics.charts import Chart, ChartKind, chart_kinds
 from numerics.conditions import RunOptions, as_flow, check_end, read_arrays
 from numerics.fast.engine import Ends, integrate, load
-from numerics.fast.plan import Plan, chart_kinds, kind_of, known_parameters, model_values, plan_of
+from numerics.fast.plan import Plan, kind_of, known_parameters, model_values, plan_of
 from numerics.fast.solution import FastSolution
 from numerics.ir import UnsupportedError
 from numerics.run_errors import numbered
