@@ -116,9 +116,11 @@ def _loop(kernel: Kernel) -> Callable[..., None]:
     entry.argtypes = [size, *[pointer, size] * count, *[pointer] * len(kernel.outputs)]
 
     def many(*values: Any) -> None:
-        given, results = [np.asarray(v) for v in values[:count]], values[count:]
-        pairs = [n for a in given for n in (a.ctypes.data, int(a.ndim > 0))]
-        entry(results[0].size, *pairs, *[r.ctypes.data for r in results])
+        given, results = values[:count], values[count:]
+        numbers = np.array([v if type(v) is float else 0.0 for v in given])
+        at = numbers.ctypes.data  # numbers lie side by side: an address for each array would take longer than the loop
+        pairs = [(at + 8 * k, 0) if type(v) is float else (v.ctypes.data, 1) for k, v in enumerate(given)]
+        entry(results[0].size, *[n for pair in pairs for n in pair], *[r.ctypes.data for r in results])
 
     return many
 

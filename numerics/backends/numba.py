@@ -196,7 +196,7 @@ def _many(signature: Signature, results: tuple[str, ...]) -> list[str]:
 def emit(program: Program, signature: Signature) -> str:
     """Print a program as a module: the function of arrays, and the compiled ones it calls."""
     name = signature.name
-    results = identifiers(signature.outputs, DIALECT.reserved | {*signature.parameters, name})
+    results = identifiers(signature.outputs, DIALECT.reserved | {*signature.parameters, name, f"{name}_one"})
     functions = [_one(program, signature), _many(signature, results), whole(signature, f"{name}_many")]
     return module(program, DIALECT, signature.title, [*LOOPS, "_at"], functions)
 

@@ -156,15 +156,17 @@ class _Runs(Sequence[Trajectory]):
         return self.made[at]
 
 
+def _nodes(setup: _Setup, ends: Ends, tolerance: Array, i: int) -> Array:
+    """The steps of a run: kept if all runs fit into the lanes, otherwise integrated again."""
+    steps = int(ends.steps[i]) + 1
+    if len(setup.settings) <= setup.module.LANES and tolerance[i] == _TOLERANCES[0]:
+        return ends.nodes[i, :steps]
+    return setup.integrate(slice(i, i + 1), tolerance[i]).nodes[0, :steps]
+
+
 def _maker(setup: _Setup, ends: Ends, mu: tuple[Array, Array], tolerance: Array) -> Callable[[int], Trajectory]:
     """The function that makes a trajectory of a run."""
-    runs, options = len(setup.settings), setup.options
-
-    def nodes_of(i: int) -> Array:
-        steps = int(ends.steps[i]) + 1
-        if runs <= setup.module.LANES and tolerance[i] == _TOLERANCES[0]:
-            return ends.nodes[i, :steps]
-        return setup.integrate(slice(i, i + 1), tolerance[i]).nodes[0, :steps]
+    options = setup.options
 
     def make(i: int) -> Trajectory:
         parameters = {name: float(v[i]) for name, v in setup.parameters.items()}
@@ -180,7 +182,7 @@ def _maker(setup: _Setup, ends: Ends, mu: tuple[Array, Array], tolerance: Array)
         last, t = (float(mu[0][i]), float(mu[1][i])), float(ends.t[i])
         solution = FastSolution(
             module=setup.module,
-            nodes=nodes_of(i),
+            nodes=_nodes(setup, ends, tolerance, i),
             given=setup.given[i],
             charts=setup.charts(i),
             start=(begin["mu_OV"], begin["mu_QK"]),

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from numerics.backends import numba as numba_backend
-from numerics.backends.printer import Body, Dialect, needed
+from numerics.backends.printer import Body, Dialect, called, needed
 from numerics.charts import FAR
 from numerics.ir import Program, Value
 from numerics.kernels import lowered
@@ -282,14 +282,8 @@ def _rule() -> tuple[list[float], list[float]]:
     return [float(v + 1) / 2 for v in nodes], [float(w) / 2 for w in weights]
 
 
-def generate(flow: ReducedFlow, kinds: tuple[str, str]) -> Generated:
-    """Print the integrator of a flow.
-
-    Parameters: ``flow``; ``kinds``, the charts of ``mu_OV`` and ``mu_QK`` (`numerics.charts`). Returns: a
-    `Generated`. Raises: `UnsupportedError` naming what no kernel can print.
-    """
-    from scipy.integrate._ivp import dop853_coefficients
-
+def _functions(flow: ReducedFlow, dialect: Dialect) -> tuple[Program, Program, list[str]]:
+    """The program of a flow, that of its numbers, and the functions of both coordinates."""
     output, query = flow.states
     ratio = flow.velocity[query] / flow.velocity[output]
     request = flow_request(flow, "numba", None, None, None)
@@ -300,14 +294,25 @@ def generate(flow: ReducedFlow, kinds: tuple[str, str]) -> Generated:
     )
     program = lowered(request)
     first, rest = _split(program, tuple(s.name for s in flow.states))
-    dialect = _dialect()
     notes = "d mu_QK/d mu_OV.", "d mu_OV/dt.", "The loss.", "The attention."
     functions = [
         _function(name, _restricted(rest, i), dialect, note)
         for i, (name, note) in enumerate(zip(request.outputs, notes, strict=True))
     ]
-    calls = {dialect.calls[v.op] for v in program.values if v.op in dialect.calls}
-    helpers = needed(sorted(calls | {"_exp"}), dialect.helpers)
+    return program, first, functions
+
+
+def generate(flow: ReducedFlow, kinds: tuple[str, str]) -> Generated:
+    """Print the integrator of a flow.
+
+    Parameters: ``flow``; ``kinds``, the charts of ``mu_OV`` and ``mu_QK`` (`numerics.charts`). Returns: a
+    `Generated`. Raises: `UnsupportedError` naming what no kernel can print.
+    """
+    from scipy.integrate._ivp import dop853_coefficients
+
+    dialect = _dialect()
+    program, first, functions = _functions(flow, dialect)
+    helpers = needed(["_exp", *called(program, dialect)], dialect.helpers)
     driver = files("numerics.fast").joinpath("driver.py").read_text(encoding="utf-8").split(_MARK, 1)[1]
     count = len(first.outputs) + 2
     nodes, weights = _rule()
