@@ -138,7 +138,7 @@ def logarithms_of_powers(expr: Any, positive: Positive) -> Any:
 
     def rule(node: Any) -> Any:
         base, power = node.args[0].as_base_exp()
-        if base == exp or not power.is_Rational or power == 1:
+        if not power.is_Rational or power == 1:
             return node
         if power.is_even and not positive(base):
             return node if power > 0 else -log(base**-power)
@@ -229,7 +229,8 @@ def lambert_quotients(expr: Any, positive: Positive) -> Any:
             if isinstance(lambert, LambertW) and len(lambert.args) == 1 and power.is_Integer and power > 0:
                 rest = product / factor * lambert.args[0] ** power
                 if _denominators(rest) < _denominators(product):
-                    return rest * exp(-power * lambert)
+                    new = rest * exp(-power * lambert)
+                    return rule(new) if isinstance(new, Mul) else new
         return product
 
     return _everywhere(expr, (Mul,), rule)

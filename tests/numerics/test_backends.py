@@ -324,6 +324,16 @@ def test_constants_take_the_shape(backend):
     assert float(evaluate(compile_kernel(x - x + 7, backend, args=[]))) == 7.0
 
 
+@pytest.mark.parametrize("backend", ["numba", "c"])
+def test_a_state_has_the_same_bits_alone_and_among_others(backend):
+    kernel = compile_kernel([log(1 + exp(x)), exp(-y) / (1 + exp(-y)) ** 2], backend, args=[x, y])
+    random = np.random.default_rng(3)
+    first, second = random.uniform(-40, 40, (2, 37))  # vectors and a rest
+    among = kernel(first, second)
+    alone = [kernel(a, b) for a, b in zip(first, second, strict=True)]
+    assert [tuple(values) for values in zip(*among, strict=True)] == alone
+
+
 def test_numpy_scalars_stay_scalars():
     kernel = compile_kernel(exp(x), args=[x])
     assert type(kernel(1.0)) is np.float64

@@ -70,6 +70,7 @@ E = exp(gamma * mu_QK)
         (LambertW(x).diff(x), exp(-LambertW(x)) / (1 + LambertW(x))),
         (LambertW(x**2) ** 2 / x**3, x * exp(-2 * LambertW(x**2))),
         (LambertW(x) / y, LambertW(x) / y),
+        (LambertW(x) * LambertW(y) / (x * y), exp(-LambertW(x)) * exp(-LambertW(y))),
         (2 * exp(x) - 2, 2 * expm1(x)),
         (1 - exp(x), -expm1(x)),
         (LambertW(3 * exp(x)), wrightomega(x + log(3))),
