@@ -29,28 +29,44 @@ static inline double fused(double a, double b, double c)
 #endif
 }
 """,
-    "unit_exp": """\
-/* exp(x) for x <= 0 to two units in the last place, in arithmetic that vectorizes. */
-static inline double unit_exp(double x)
+    "shifted_exp": """\
+/* exp(x)*2^power to a unit in the last place, in arithmetic that vectorizes. */
+static inline double shifted_exp(double x, int power)
 {
     const double shifted = fused(x, 1.4426950408889634, 6755399441055744.0);
     const double whole = shifted - 6755399441055744.0;
     const double high = fused(whole, -0.6931471803691238, x);
     const double r = fused(whole, -1.9082149292705877e-10, high);
     const double r2 = r * r, r4 = r2 * r2;
-    const double a = fused(r2, fused(r, 1.0 / 6.0, 1.0 / 2.0), 1.0 + r);
-    const double b1 = fused(r, 1.0 / 120.0, 1.0 / 24.0);
-    const double b = fused(r2, fused(r, 1.0 / 5040.0, 1.0 / 720.0), b1);
-    const double c1 = fused(r, 1.0 / 362880.0, 1.0 / 40320.0);
-    const double c = fused(r2, fused(r, 1.0 / 39916800.0, 1.0 / 3628800.0), c1);
-    const double d = fused(r, 1.0 / 6227020800.0, 1.0 / 479001600.0);
-    const double sum = fused(r4 * r4, fused(r4, d, c), fused(r4, b, a));
-    double power;
+    const double a2 = fused(r, 1.0 / 120.0, 1.0 / 24.0);
+    const double a = fused(r2, a2, fused(r, 1.0 / 6.0, 1.0 / 2.0));
+    const double b2 = fused(r, 1.0 / 362880.0, 1.0 / 40320.0);
+    const double b = fused(r2, b2, fused(r, 1.0 / 5040.0, 1.0 / 720.0));
+    const double c2 = fused(r, 1.0 / 6227020800.0, 1.0 / 479001600.0);
+    const double c = fused(r2, c2, fused(r, 1.0 / 39916800.0, 1.0 / 3628800.0));
+    const double more = fused(r2, fused(r4 * r4, c, fused(r4, b, a)), r);
+    double scale;
     uint64_t bits;
     memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits + 1087) << 52;
-    memcpy(&power, &bits, sizeof power);
-    return x < -745.2 ? 0.0 : sum * power * 5.421010862427522e-20;
+    bits = (bits + (uint64_t)(1023 + power)) << 52;
+    memcpy(&scale, &bits, sizeof scale);
+    return fused(more, scale, scale);
+}
+""",
+    "unit_exp": """\
+/* exp(x) for x <= 0. */
+static inline double unit_exp(double x)
+{
+    return x < -745.2 ? 0.0 : shifted_exp(x, 64) * 5.421010862427522e-20;
+}
+""",
+    "exponential": """\
+/* exp(x), by way of a number that is neither subnormal nor too large. */
+static inline double exponential(double x)
+{
+    const double value = shifted_exp(x, x < 0.0 ? 64 : -64);
+    const double scaled = value * (x < 0.0 ? 5.421010862427522e-20 : 18446744073709551616.0);
+    return x < -745.2 ? 0.0 : x > 709.8 ? INFINITY : scaled;
 }
 """,
     "unit_log1p": """\
@@ -109,7 +125,7 @@ static inline double softplus(double x, double decay)
 /* log(exp(x) + exp(y)) without overflow. */
 static inline double logaddexp(double x, double y)
 {
-    return max(x, y) + log1p(exp(-fabs(x - y)));
+    return max(x, y) + unit_log1p(decay(x - y));
 }
 """,
     "max": """\
@@ -162,7 +178,7 @@ def number(value: Fraction | Decimal | None) -> tuple[str, int]:
 
 DIALECT = Dialect(
     name="c",
-    calls={"abs": "fabs", **{n: n for n in _MATH}, **written(_HELPERS)},
+    calls={"abs": "fabs", **{n: n for n in _MATH}, **written(_HELPERS), "exp": "exponential"},
     helpers=_HELPERS,
     reserved=frozenset({*_KEYWORDS, *_MATH_H, *_HELPERS}),
     number=number,

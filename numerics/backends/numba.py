@@ -25,22 +25,33 @@ _CACHED = '@numba.njit(cache=True, error_model="numpy")'
 _ONE = '@numba.njit(cache=True, error_model="numpy", forceinline=True)'
 
 _SCALAR = {
-    "_unit_exp": '''\
-def _unit_exp(x):
-    """exp(x) for x <= 0 to two units in the last place, in arithmetic that vectorizes."""
+    "_shifted_exp": '''\
+def _shifted_exp(x, power):
+    """exp(x)*2**power to a unit in the last place, in arithmetic that vectorizes."""
     shifted = x * 1.4426950408889634 + 6755399441055744.0
     whole = shifted - 6755399441055744.0
     r = (x - whole * 0.6931471803691238) - whole * 1.9082149292705877e-10
     r2 = r * r
     r4 = r2 * r2
-    a = (1.0 + r) + r2 * (1 / 2 + r * (1 / 6))
-    b = (1 / 24 + r * (1 / 120)) + r2 * (1 / 720 + r * (1 / 5040))
-    c = (1 / 40320 + r * (1 / 362880)) + r2 * (1 / 3628800 + r * (1 / 39916800))
-    d = 1 / 479001600 + r * (1 / 6227020800)
-    bits = np.float64(shifted).view(np.int64)
-    power = np.int64((bits + 1087) << 52).view(np.float64)
-    value = ((a + r4 * b) + r4 * r4 * (c + r4 * d)) * power
-    return 0.0 if x < -745.2 else value * 5.421010862427522e-20
+    a = (1 / 2 + r * (1 / 6)) + r2 * (1 / 24 + r * (1 / 120))
+    b = (1 / 720 + r * (1 / 5040)) + r2 * (1 / 40320 + r * (1 / 362880))
+    c = 1 / 3628800 + r * (1 / 39916800) + r2 * (1 / 479001600 + r * (1 / 6227020800))
+    bits = np.float64(shifted).view(np.int64) + (1023 + power)
+    scale = np.int64(bits << 52).view(np.float64)
+    return scale + (r + r2 * ((a + r4 * b) + (r4 * r4) * c)) * scale
+''',
+    "_unit_exp": '''\
+def _unit_exp(x):
+    """exp(x) for x <= 0."""
+    return 0.0 if x < -745.2 else _shifted_exp(x, 64) * 5.421010862427522e-20
+''',
+    "_exp": '''\
+def _exp(x):
+    """exp(x), by way of a number that is neither subnormal nor too large."""
+    small = x < 0.0
+    value = _shifted_exp(x, 64 if small else -64)
+    value = value * (5.421010862427522e-20 if small else 18446744073709551616.0)
+    return 0.0 if x < -745.2 else math.inf if x > 709.8 else value
 ''',
     "_unit_log1p": '''\
 def _unit_log1p(x):
@@ -87,7 +98,7 @@ def _softplus(x, decay):
     "_logaddexp": '''\
 def _logaddexp(x, y):
     """log(exp(x) + exp(y)) without overflow."""
-    return _max(x, y) + math.log1p(math.exp(-abs(x - y)))
+    return _max(x, y) + _unit_log1p(_decay(x - y))
 ''',
     "_max": '''\
 def _max(x, y):
@@ -140,7 +151,9 @@ def _overload_at(value, index):
 ''',
 }
 _HELPERS = {
-    **{n: f"{FUSED if n in ('_unit_exp', '_unit_log1p') else COMPILED}\n{s}" for n, s in (_SCALAR | SPECIAL).items()},
+    **{
+        n: f"{FUSED if n in ('_shifted_exp', '_unit_log1p') else COMPILED}\n{s}" for n, s in (_SCALAR | SPECIAL).items()
+    },
     **ARRAYS,
     **_LOOPS,
 }

@@ -46,43 +46,13 @@ NODES = {nodes}
 WEIGHTS = {weights}
 '''
 
-_EXPONENTIAL = '''\
-@fused
-def _exp(x):
-    """exp(x) to two units in the last place, in arithmetic that vectorizes."""
-    bounded = min(max(x, -708.0), 709.0)
-    shifted = bounded * 1.4426950408889634 + 6755399441055744.0
-    whole = shifted - 6755399441055744.0
-    r = (x - whole * 0.6931471803691238) - whole * 1.9082149292705877e-10
-    power = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64)
-    r2 = r * r
-    r4 = r2 * r2
-    low = ((1.0 + r) + r2 * (0.5 + r * {c3})) + r4 * (({c4} + r * {c5}) + r2 * ({c6} + r * {c7}))
-    high = ({c8} + r * {c9}) + r2 * ({c10} + r * {c11}) + r4 * ({c12} + r * {c13})
-    value = (low + (r4 * r4) * high) * power
-    return 0.0 if x < -708.0 else math.inf if x > 709.0 else value
-'''
-
-
-def _exponential() -> str:
-    factorial, constants = 2.0, {}
-    for k in range(3, 14):
-        factorial *= k
-        constants[f"c{k}"] = repr(1.0 / factorial)
-    return _EXPONENTIAL.format(**constants)
-
-
-_OWN = {"_exp": _exponential()}
-
 
 def _dialect() -> Dialect:
     base = numba_backend.DIALECT
     inlined, fused = (numba_backend.COMPILED, _INLINED), (numba_backend.FUSED, "@fused")
     helpers = {name: text.replace(*inlined).replace(*fused) for name, text in base.helpers.items()}
-    return replace(
-        base, name="fast", calls={**base.calls, "exp": "_exp"}, helpers={**helpers, **_OWN},
-        reserved=base.reserved | {"x", "y", "q", "given", "parameters"},
-    )  # fmt: skip
+    reserved = base.reserved | {"x", "y", "q", "given", "parameters"}
+    return replace(base, name="fast", helpers=helpers, reserved=reserved)
 
 
 def _split(program: Program, states: Sequence[str]) -> tuple[Program, Program]:
