@@ -123,7 +123,7 @@ def compile_kernel(
     ``outputs``, which outputs of a flow and in what order (default ``d_mu_OV, d_mu_QK, loss, attention``), or names for
     the outputs of expressions; ``name`` of the function in the source.
     Returns: a `Kernel`. Arguments broadcast; an expression gives one array, a flow or a sequence a tuple, a matrix one
-    array of shape ``(*batch, rows, columns)``.
+    array of shape ``(*batch, rows, columns)``. Those of NumPy, Numba and C fill arrays given as ``out=``.
     Raises: ValueError or TypeError for a symbol missing from ``args``, named twice or with other assumptions, for an
     unknown backend or output; `GradlineError` naming what no backend can print and where it stands.
     Source: THEORY section 4, claim `flow-collapsed`.
