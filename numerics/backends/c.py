@@ -30,7 +30,10 @@ static inline double fused(double a, double b, double c)
 }
 """,
     "shifted_exp": """\
-/* exp(x)*2^power to a unit in the last place, in arithmetic that vectorizes. */
+/*
+ * exp(x)*2^power to a unit in the last place, in arithmetic that vectorizes: a polynomial
+ * meets (exp(r) - 1 - r)/r^2 at the Chebyshev points of |r| <= log(2)/2.
+ */
 static inline double shifted_exp(double x, int power)
 {
     const double shifted = fused(x, 1.4426950408889634, 6755399441055744.0);
@@ -38,13 +41,13 @@ static inline double shifted_exp(double x, int power)
     const double high = fused(whole, -0.6931471803691238, x);
     const double r = fused(whole, -1.9082149292705877e-10, high);
     const double r2 = r * r, r4 = r2 * r2;
-    const double a2 = fused(r, 1.0 / 120.0, 1.0 / 24.0);
-    const double a = fused(r2, a2, fused(r, 1.0 / 6.0, 1.0 / 2.0));
-    const double b2 = fused(r, 1.0 / 362880.0, 1.0 / 40320.0);
-    const double b = fused(r2, b2, fused(r, 1.0 / 5040.0, 1.0 / 720.0));
-    const double c2 = fused(r, 1.0 / 6227020800.0, 1.0 / 479001600.0);
-    const double c = fused(r2, c2, fused(r, 1.0 / 39916800.0, 1.0 / 3628800.0));
-    const double more = fused(r2, fused(r4 * r4, c, fused(r4, b, a)), r);
+    const double a = fused(r, 0.16666666666666669, 0.5000000000000001);
+    const double b = fused(r, 0.008333333333330065, 0.041666666666624164);
+    const double c = fused(r, 0.00019841269863040545, 0.0013888888917196719);
+    const double d = fused(r, 2.7557268480310024e-06, 2.4801521322368692e-05);
+    const double e = fused(r, 2.5100375832561234e-08, 2.7620075879983367e-07);
+    const double low = fused(r4, fused(r2, d, c), fused(r2, b, a));
+    const double more = fused(r2, fused(r4 * r4, e, low), r);
     double scale;
     uint64_t bits;
     memcpy(&bits, &shifted, sizeof bits);

@@ -27,18 +27,24 @@ _ONE = '@numba.njit(cache=True, error_model="numpy", forceinline=True)'
 _SCALAR = {
     "_shifted_exp": '''\
 def _shifted_exp(x, power):
-    """exp(x)*2**power to a unit in the last place, in arithmetic that vectorizes."""
+    """exp(x)*2**power to a unit in the last place, in arithmetic that vectorizes.
+
+    A polynomial meets (exp(r) - 1 - r)/r**2 at the Chebyshev points of |r| <= log(2)/2.
+    """
     shifted = x * 1.4426950408889634 + 6755399441055744.0
     whole = shifted - 6755399441055744.0
     r = (x - whole * 0.6931471803691238) - whole * 1.9082149292705877e-10
     r2 = r * r
     r4 = r2 * r2
-    a = (1 / 2 + r * (1 / 6)) + r2 * (1 / 24 + r * (1 / 120))
-    b = (1 / 720 + r * (1 / 5040)) + r2 * (1 / 40320 + r * (1 / 362880))
-    c = 1 / 3628800 + r * (1 / 39916800) + r2 * (1 / 479001600 + r * (1 / 6227020800))
+    a = 0.5000000000000001 + r * 0.16666666666666669
+    b = 0.041666666666624164 + r * 0.008333333333330065
+    c = 0.0013888888917196719 + r * 0.00019841269863040545
+    d = 2.4801521322368692e-05 + r * 2.7557268480310024e-06
+    e = 2.7620075879983367e-07 + r * 2.5100375832561234e-08
+    series = ((a + r2 * b) + r4 * (c + r2 * d)) + (r4 * r4) * e
     bits = np.float64(shifted).view(np.int64) + (1023 + power)
     scale = np.int64(bits << 52).view(np.float64)
-    return scale + (r + r2 * ((a + r4 * b) + (r4 * r4) * c)) * scale
+    return scale + (r + r2 * series) * scale
 ''',
     "_unit_exp": '''\
 def _unit_exp(x):

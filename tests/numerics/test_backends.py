@@ -6,6 +6,7 @@ import math
 import warnings
 from functools import cache
 
+import mpmath
 import numpy as np
 import pytest
 import sympy
@@ -322,6 +323,32 @@ def test_constants_take_the_shape(backend):
     matrix = evaluate(compile_kernel(Matrix([x, 1]), backend, args=[x]), states)
     assert matrix.tolist() == [[[0.0], [1.0]], [[1.0], [1.0]], [[2.0], [1.0]]]
     assert float(evaluate(compile_kernel(x - x + 7, backend, args=[]))) == 7.0
+
+
+def test_the_polynomial_of_the_exponential():
+    """It meets (e^r - 1 - r)/r^2 at the Chebyshev points, to a tenth of a unit in the last place of the exponential."""
+    with mpmath.workdps(60):
+        half, count = mpmath.log(2) / 2, 10
+        nodes = [half * mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * count)) for k in range(count)]
+        rows = mpmath.matrix([[node**j for j in range(count)] for node in nodes])
+        values = mpmath.matrix([(mpmath.expm1(node) - node) / node**2 for node in nodes])
+        coefficients = [float(c) for c in mpmath.lu_solve(rows, values)]
+        for k in range(-50, 51):
+            r = half * k / 50
+            found = 1 + r + r**2 * sum(mpmath.mpf(c) * r**j for j, c in enumerate(coefficients))
+            assert abs(found / mpmath.exp(r) - 1) < 0.1 * 2**-52
+    for source in (NUMBA.helpers["_shifted_exp"], C.helpers["shifted_exp"]):
+        assert all(repr(c) in source for c in coefficients)
+
+
+@pytest.mark.parametrize("backend", ["numba", "c"])
+def test_the_exponential_is_right_to_a_unit_in_the_last_place(backend):
+    random = np.random.default_rng(2)
+    points = np.concatenate([random.uniform(-744, 709.7, 1000), random.uniform(-1, 1, 1000)])
+    found = evaluate(compile_kernel(exp(x), backend, args=[x]), points)
+    for t, value in zip(points, found, strict=True):
+        right = enclose(exp(x), {x: Rational(float(t))}, bits=200)
+        assert bool(abs(arb(fmpq(*float(value).as_integer_ratio())) - right) < arb(float(np.spacing(value)))), t
 
 
 @pytest.mark.parametrize("backend", ["numba", "c"])
