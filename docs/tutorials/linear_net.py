@@ -36,7 +36,7 @@ for state, speed in flow.velocity.items():
 # 3. What is conserved? Once by separation, once among functions of your own.
 law = theory.first_integral(flow)
 print("conserved:", law.value)
-print("among squares:", [found.expression for found in laws_in_basis(dict(flow.velocity), [a**2, a * b, b**2])])
+print("among squares:", [found.expression for found in laws_in_basis(flow, [a**2, a * b, b**2])])
 
 # 4. State the theorem and have it verified.
 claim = theory.Claim.equal("balance", flow.along(eta_A * b**2 - eta_B * a**2), 0, title="Balance of the layers")

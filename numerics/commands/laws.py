@@ -35,6 +35,9 @@ def laws(
     bias: Annotated[bool, typer.Option("--bias", help="ReLU units with a bias.")] = False,
     degree: Annotated[str, typer.Option("--degree", metavar="D", help="Polynomial laws up to this degree.")] = "2",
     seed: Annotated[str, typer.Option("--seed", metavar="S", help="Seed of the random points.")] = "0",
+    weight_decay: Annotated[
+        bool, typer.Option("--weight-decay", help="Also print how each law decays, at rate eta and decay lambda.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Count the conservation laws that hold for every loss and data set, and print the polynomial ones."""
@@ -53,13 +56,28 @@ def laws(
     count = count_laws(fields, found, seed=chosen)
     if json:
         setting = {"model": name, "widths": sizes, "heads": number, "rotary": rotary, "bias": bias}
-        write(dump_json({**setting, **_as_data(count), "laws": [str(law) for law in found]}))
+        decay = {"decay": [_decay(law, fields) for law in found]} if weight_decay else {}
+        write(dump_json({**setting, **_as_data(count), "laws": [str(law) for law in found], **decay}))
         return 0
-    lines = [str(law) for law in found]
+    lines = [f"{law}{f'   {_decay(law, fields)}' if weight_decay else ''}" for law in found]
     head = f"{name} {' '.join(map(str, sizes))}: {count.parameters} parameters, conservation laws: {count}"
     tail = f"{len(lines)} polynomial laws up to degree {degree}, each proved; {time.perf_counter() - begin:.1f} s\n"
     write("\n".join([head, *(f"  {line}" for line in lines), tail]))
     return 0
+
+
+def _decay(law: Any, fields: Any) -> str:
+    """How a law ``h`` moves under weight decay: exponentially, or what its derivative is."""
+    from sympy import Add, Symbol, diff
+
+    from theory.laws import decay_rate
+
+    eta, strength = Symbol("eta", positive=True), Symbol("lambda", positive=True)
+    rate = decay_rate(law, fields.parameters, strength, dict.fromkeys(fields.parameters, eta))
+    if rate is not None:
+        return f"h(t) = h(0) exp(-{rate}*t)"
+    drift = Add(*(x * diff(law, x) for x in fields.parameters if law.has(x))).expand()
+    return f"dh/dt = -eta*lambda*({drift})"
 
 
 def _as_data(count: Count) -> dict[str, Any]:

@@ -23,6 +23,17 @@ def test_count_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert last.startswith("0 polynomial laws up to degree 1, each proved")
 
 
+def test_weight_decay(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["laws", "--widths", "2", "1", "2", "--weight-decay"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith("W2_2_1**2   h(t) = h(0) exp(-2*eta*lambda*t)")
+    # the law of a softmax layer is linear: half the rate
+    words = ["laws", "--model", "softmax-cross-entropy", "--widths", "1", "2", "--degree", "1", "--json"]
+    assert run([*words, "--weight-decay"]) == 0
+    assert json.loads(capsys.readouterr().out)["decay"] == ["h(t) = h(0) exp(-eta*lambda*t)"]
+    assert run(words) == 0
+    assert "decay" not in json.loads(capsys.readouterr().out)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -30,8 +41,12 @@ def test_count_as_text(capsys: pytest.CaptureFixture[str]) -> None:
         (["--widths", "2", "x"], "--widths=x: expected an integer of at least 1"),
         ([], "--widths: expected input hidden ... output for linear"),
         (["--model", "relu", "--widths", "2", "2"], "widths 2 2: relu expects input hidden output"),
-        (["--widths", "2", "2", "--heads", "2"], "heads=2: expected at least 1, and more than 1 for attention only"),
+        (
+            ["--widths", "2", "2", "--heads", "2"],
+            "heads=2: expected an integer of at least 1, and more than 1",
+        ),
         (["--widths", "9", "9", "9"], "more than 2500; degree 1 fits"),
+        (["--widths", "300", "300", "300"], "180000 parameters, the exact engine can do 2500"),
         (["--widths", "2", "2", "--degree", "0"], "--degree=0: expected an integer of at least 1"),
     ],
 )

@@ -17,9 +17,13 @@ from typing import Any
 
 from sympy import Add, Expr, Integer, Matrix, Symbol, erf, exp, log, sqrt
 
+from theory.errors import GradlineError
 from theory.laws.fields import GradientFields, gradient_fields
 
-__all__ = ["ARCHITECTURES", "architecture"]
+__all__ = ["ARCHITECTURES", "MOST_PARAMETERS", "architecture"]
+
+#: Beyond it, laws of degree 1 alone take minutes and gigabytes.
+MOST_PARAMETERS = 2500
 
 Potentials = tuple[list[Any], list[Any]]
 
@@ -139,11 +143,20 @@ def _normalized_sigmoid(row: Any) -> Any:
     return gates / Add(*gates)
 
 
+def _layers(*widths: int) -> int:
+    return sum(a * b for a, b in pairwise(widths))
+
+
+def _experts(inputs: int, experts: int, outputs: int) -> int:
+    return inputs * experts * (1 + outputs)
+
+
 @dataclass(frozen=True)
 class Architecture:
-    """What the widths of an architecture mean, and how to build its potentials."""
+    """What the widths of an architecture mean, how many parameters they make, and how to build its potentials."""
 
     widths: str
+    size: Callable[..., int]
     build: Callable[..., Potentials]
     text: str
 
@@ -154,17 +167,30 @@ class Architecture:
 
 
 ARCHITECTURES: dict[str, Architecture] = {
-    "linear": Architecture("input hidden ... output", _linear, "linear net of any depth"),
-    "relu": Architecture("input hidden output", _relu, "two-layer ReLU net; bias for the hidden units if asked"),
-    "gelu": Architecture("input hidden output", _feed_forward(_gelu), "two-layer GELU net"),
-    "silu": Architecture("input hidden output", _feed_forward(_silu), "two-layer SiLU net"),
-    "swiglu": Architecture("input hidden output", _swiglu, "gated layer (x A * silu(x B)) C"),
-    "attention": Architecture("input query value output", _attention, "softmax attention; heads, rotary if asked"),
-    "softmax-cross-entropy": Architecture("input classes", _cross_entropy, "linear layer under softmax cross-entropy"),
-    "value-softmax": Architecture("output slots", _value_softmax, "V softmax(a)"),
-    "moe-softmax": Architecture("input experts output", _mixture(_softmax), "mixture of linear experts, softmax gate"),
+    "linear": Architecture("input hidden ... output", _layers, _linear, "linear net of any depth"),
+    "relu": Architecture(
+        "input hidden output", _layers, _relu, "two-layer ReLU net; bias for the hidden units if asked"
+    ),
+    "gelu": Architecture("input hidden output", _layers, _feed_forward(_gelu), "two-layer GELU net"),
+    "silu": Architecture("input hidden output", _layers, _feed_forward(_silu), "two-layer SiLU net"),
+    "swiglu": Architecture(
+        "input hidden output", lambda i, h, o: h * (2 * i + o), _swiglu, "gated layer (x A * silu(x B)) C"
+    ),
+    "attention": Architecture(
+        "input query value output",
+        lambda i, q, v, o: 2 * i * q + v * (i + o),
+        _attention,
+        "softmax attention; heads, rotary if asked",
+    ),
+    "softmax-cross-entropy": Architecture(
+        "input classes", _layers, _cross_entropy, "linear layer under softmax cross-entropy"
+    ),
+    "value-softmax": Architecture("output slots", lambda o, s: (o + 1) * s, _value_softmax, "V softmax(a)"),
+    "moe-softmax": Architecture(
+        "input experts output", _experts, _mixture(_softmax), "mixture of linear experts, softmax gate"
+    ),
     "moe-sigmoid": Architecture(
-        "input experts output", _mixture(_normalized_sigmoid), "the same, gate of normalized sigmoids"
+        "input experts output", _experts, _mixture(_normalized_sigmoid), "the same, gate of normalized sigmoids"
     ),
 }
 
@@ -177,7 +203,8 @@ def architecture(
     Parameters: ``name``, one of ``ARCHITECTURES``; ``widths``, positive integers in the order its entry says;
     ``heads`` and ``rotary`` for attention, ``bias`` for ReLU.
 
-    Raises: ``ValueError`` for an unknown name or widths that don't fit.
+    Raises: ``ValueError`` for an unknown name or widths that don't fit; `GradlineError` for widths that make more
+    parameters than the exact engine can do, with their number.
 
     Source: section 13 of the theory.
 
@@ -187,12 +214,19 @@ def architecture(
     if name not in ARCHITECTURES:
         raise ValueError(f"model {name!r}: expected one of {', '.join(ARCHITECTURES)}")
     entry = ARCHITECTURES[name]
+    if not isinstance(widths, Sequence):
+        raise TypeError(f"widths={widths!r}: expected a sequence of integers, {entry.widths}")
     if any(isinstance(w, bool) or not isinstance(w, int | Integer) or w < 1 for w in widths):
         raise ValueError(f"widths {' '.join(map(str, widths))}: expected positive integers")
     if len(widths) != (entry.length or max(2, len(widths))):
         raise ValueError(f"widths {' '.join(map(str, widths))}: {name} expects {entry.widths}")
-    if heads < 1 or (heads > 1 and name != "attention"):
-        raise ValueError(f"heads={heads}: expected at least 1, and more than 1 for attention only")
+    if (
+        isinstance(heads, bool)
+        or not isinstance(heads, int | Integer)
+        or heads < 1
+        or (heads > 1 and name != "attention")
+    ):
+        raise ValueError(f"heads={heads}: expected an integer of at least 1, and more than 1 for attention only")
     options: dict[str, bool] = {}
     for option, value, owner in (("bias", bias, "relu"), ("rotary", rotary, "attention")):
         if value and name != owner:
@@ -203,5 +237,12 @@ def architecture(
         raise ValueError(f"query width {widths[1]}: rotary attention expects an even one")
     if name == "softmax-cross-entropy" and widths[1] < 2:
         raise ValueError(f"classes {widths[1]}: expected at least 2")
-    potentials, matrices = entry.build([int(w) for w in widths], heads, **options)
+    plain = [int(w) for w in widths]
+    size = entry.size(*plain) * heads
+    if size > MOST_PARAMETERS:
+        raise GradlineError(
+            f"{name} {' '.join(map(str, widths))}: {size} parameters, the exact engine can do {MOST_PARAMETERS}; take "
+            "smaller widths (laws keep their form)"
+        )
+    potentials, matrices = entry.build(plain, int(heads), **options)
     return gradient_fields(potentials, [x for m in matrices for x in m])

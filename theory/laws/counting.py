@@ -20,10 +20,12 @@ from typing import Any
 
 from sympy import Expr, isprime
 
-from theory.laws.fields import GradientFields, Point
+from theory.inputs import exact
+from theory.laws.conserved import is_law
+from theory.laws.fields import GradientFields, Point, as_fields
 from theory.laws.gradients import gradient_rows
 
-__all__ = ["Count", "count_laws"]
+__all__ = ["Count", "count_laws", "independent"]
 
 
 def _primes() -> tuple[int, int]:
@@ -140,7 +142,20 @@ def _at_point(fields: GradientFields, random: Random, p: int, enough: int, depth
 
 
 def independent(laws: Sequence[Expr], fields: GradientFields, *, seed: int = 0) -> tuple[Expr, ...]:
-    """Choose laws with linearly independent gradients at a generic point; the first ones are kept."""
+    """Choose laws with linearly independent gradients at a generic point; the first ones are kept.
+
+    Parameters: ``laws``, functions of the parameters; ``fields`` of the model; ``seed`` of the point.
+
+    Returns: the chosen ones, in order. Raises: ``ValueError`` for a symbol with the name of another one.
+
+    Source: arXiv 2307.00144.
+
+    >>> from sympy.abc import u, v
+    >>> from theory.laws.fields import gradient_fields
+    >>> independent([u**2 - v**2, (u**2 - v**2) ** 2], gradient_fields([u * v], [u, v]))
+    (u**2 - v**2,)
+    """
+    as_fields(fields).check_names([exact(law) for law in laws])
     span = _Span(PRIMES[0])
     rows = gradient_rows(laws, fields.parameters, Random(seed), PRIMES[0])
     return tuple(law for law, row in zip(laws, rows, strict=True) if span.add(row))
@@ -151,10 +166,12 @@ def count_laws(fields: GradientFields, laws: Sequence[Any] = (), *, seed: int = 
 
         D - dim Lie(grad phi_1, grad phi_2, ...)
 
-    Parameters: ``fields`` of the model; ``laws``, known ones such as `polynomial_laws` returns (each a proven
-    law: this function does not check them again); ``seed``; ``depth``, the longest bracket tried.
+    Parameters: ``fields`` of the model; ``laws``, known ones such as `polynomial_laws` returns or your own, each
+    proved by `is_law`; ``seed``; ``depth``, the longest bracket tried.
 
     Returns: a `Count`, dimensionless; both primes must agree, otherwise the larger rank counts.
+
+    Raises: ``ValueError`` for a law that is none, ``TypeError`` for input that is no `GradientFields`.
 
     Source: arXiv 2307.00144; section 13 of the theory.
 
@@ -163,6 +180,9 @@ def count_laws(fields: GradientFields, laws: Sequence[Any] = (), *, seed: int = 
     >>> print(count_laws(gradient_fields([u * v], [u, v]), [u**2 - v**2]))
     1 (certified)
     """
+    wrong = next((law for law in laws if not is_law(law, as_fields(fields))), None)
+    if wrong is not None:
+        raise ValueError(f"laws: {wrong} is not conserved along every field; expected laws, see polynomial_laws")
     known = len(independent(laws, fields, seed=seed))
     if len(fields.potentials) <= 1:
         known = max(known, fields.dimension - len(fields.potentials))

@@ -7,7 +7,7 @@ from typing import Any
 
 from sympy import Add, Expr, Integer, Poly, Symbol, cancel, diff
 
-from theory.inputs import exact
+from theory.inputs import check_names, exact
 
 __all__ = ["decay_rate"]
 
@@ -35,6 +35,7 @@ def decay_rate(
     """
     expr, decay = exact(law), exact(weight_decay)
     given = rates or {}
+    check_names([expr, decay, *parameters, *given])
     if not expr.is_polynomial(*parameters):
         raise ValueError(f"law {expr}: expected a polynomial in the parameters")
     drift = decay * Add(*(exact(given.get(x, Integer(1))) * x * diff(expr, x) for x in parameters if expr.has(x)))

@@ -19,14 +19,14 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from sympy import Add, Dummy, Expr, Integer, Symbol, diff
+from sympy import Add, Basic, Dummy, Expr, Integer, Symbol, diff
 
-from theory.inputs import exact
+from theory.inputs import check_names, exact
 from theory.laws.coordinates import Coordinates, rational_form
 from theory.laws.jets import Jet, add, negative, tangent
 from theory.laws.program import Program, compile_program
 
-__all__ = ["GradientFields", "gradient_fields"]
+__all__ = ["GradientFields", "Point", "as_fields", "gradient_fields"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,10 @@ class GradientFields:
         motions = [Add(*(slope * velocity[x] for x, slope in slopes.items())) for slopes in self._form.slopes]
         return compile_program([*velocity.values(), *motions], [*self.coordinates, *self.weights, *self.constants])
 
+    def check_names(self, laws: Sequence[Expr]) -> None:
+        """Refuse laws in which a symbol has the name of another one here: they would be constants."""
+        check_names([*laws, *self.potentials, *self.parameters, *self.rates])
+
     def point(self, random: Random, p: int) -> Point:
         """Draw a point: values of all coordinates and constants modulo ``p``."""
         coordinates = tuple(random.randrange(1, p) for _ in self.coordinates)
@@ -116,6 +120,13 @@ class Point:
         ]
 
 
+def as_fields(fields: Any) -> GradientFields:
+    """Return the fields; ``TypeError`` for anything else."""
+    if not isinstance(fields, GradientFields):
+        raise TypeError(f"fields={fields!r}: expected GradientFields, such as architecture or gradient_fields return")
+    return fields
+
+
 def gradient_fields(
     potentials: Sequence[Any], parameters: Sequence[Symbol], rates: Mapping[Symbol, Any] | None = None
 ) -> GradientFields:
@@ -132,6 +143,9 @@ def gradient_fields(
     >>> gradient_fields([u * v], [u, v]).dimension
     2
     """
+    for what, given in (("potentials", potentials), ("parameters", parameters)):
+        if isinstance(given, Basic | str):
+            raise TypeError(f"{what}: {given}: expected a sequence, such as [{given}]")
     chosen = tuple(parameters)
     if not chosen:
         raise ValueError("parameters: expected at least one symbol")
@@ -140,10 +154,12 @@ def gradient_fields(
             raise TypeError(f"parameters: {symbol!r}: expected a SymPy symbol")
     if len(set(chosen)) < len(chosen):
         raise ValueError("parameters: each symbol once")
-    given = dict(rates or {})
-    unknown = sorted(str(s) for s in set(given) - set(chosen))
+    speed = dict(rates or {})
+    unknown = sorted(str(s) for s in set(speed) - set(chosen))
     if unknown:
         raise ValueError(f"rates: {unknown[0]} is no parameter; expected some of {', '.join(s.name for s in chosen)}")
     phis = tuple(exact(phi) for phi in potentials)
-    moving = tuple(phi for phi in phis if phi.free_symbols & set(chosen))
-    return GradientFields(moving, chosen, tuple(exact(given.get(s, Integer(1))) for s in chosen))
+    check_names([*phis, *chosen])
+    trained = set(chosen)
+    moving = tuple(phi for phi in phis if phi.free_symbols & trained)
+    return GradientFields(moving, chosen, tuple(exact(speed.get(s, Integer(1))) for s in chosen))

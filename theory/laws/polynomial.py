@@ -14,18 +14,16 @@ from math import comb, gcd, isqrt, lcm
 from random import Random
 
 from flint import fmpz_mat, nmod_mat
-from sympy import Add, Expr, Integer, Mul, Rational, Symbol, diff
+from sympy import Add, Expr, Integer, Mul, Rational
 
 from theory.errors import GradlineError
-from theory.laws.coordinates import rational_form
+from theory.laws.architectures import MOST_PARAMETERS as _MOST
+from theory.laws.conserved import is_law
 from theory.laws.counting import PRIMES
-from theory.laws.fields import GradientFields, Point
-from theory.normal_form import convert
+from theory.laws.fields import GradientFields, Point, as_fields
 
-__all__ = ["is_law", "polynomial_laws"]
+__all__ = ["polynomial_laws"]
 
-#: Unknown coefficients that the exact engine takes: beyond it, minutes and gigabytes.
-_MOST = 2500
 _SPARE = 12
 
 
@@ -49,9 +47,9 @@ def polynomial_laws(fields: GradientFields, degree: int = 2, *, seed: int = 0) -
     >>> polynomial_laws(gradient_fields([u * v], [u, v]))
     (u**2 - v**2,)
     """
-    if degree < 1:
-        raise ValueError(f"degree={degree}: expected at least 1")
-    symbolic = sorted({str(eta) for eta in fields.rates if eta.free_symbols})
+    if isinstance(degree, bool) or not isinstance(degree, int) or degree < 1:
+        raise ValueError(f"degree={degree!r}: expected an integer of at least 1")
+    symbolic = sorted({str(eta) for eta in as_fields(fields).rates if eta.free_symbols})
     if symbolic:
         raise GradlineError(f"learning rate {symbolic[0]}: polynomial laws need numbers; use laws_in_basis for symbols")
     unknowns = comb(fields.dimension + degree, degree) - 1
@@ -164,31 +162,3 @@ def _shortest(vectors: Sequence[Sequence[int]]) -> list[list[int]]:
 def _expression(vector: Sequence[int], monomials: Sequence[tuple[int, ...]], fields: GradientFields) -> Expr:
     terms = [(c, m) for c, m in zip(vector, monomials, strict=True) if c]
     return Add(*(c * Mul(*(fields.parameters[i] for i in m)) for c, m in terms))
-
-
-def is_law(law: Expr, fields: GradientFields) -> bool:
-    """Whether a function is conserved for every loss, decided exactly.
-
-    Parameters: ``law``, rational in the parameters and their exponentials; ``fields`` of the model.
-
-    >>> from sympy.abc import u, v
-    >>> from theory.laws.fields import gradient_fields
-    >>> is_law(u**2 + v**2, gradient_fields([u * v], [u, v]))
-    False
-    """
-    slopes = {x: diff(law, x) for x in fields.parameters if law.has(x)}
-    derivatives = [Add(*(slope * g[x] for x, slope in slopes.items() if x in g)) for g in fields.gradients]
-    distinct = dict.fromkeys(_with_common_names(d, fields) for d in derivatives if d != 0)
-    return all(_vanishes(d, fields) for d in distinct)
-
-
-def _with_common_names(expr: Expr, fields: GradientFields) -> Expr:
-    """Number the constants, so that the same output at another symbolic input is the same expression."""
-    constants = sorted(expr.free_symbols - set(fields.parameters), key=lambda s: (s.name, s.sort_key()))
-    return expr.xreplace({s: Symbol(f"_{i}") for i, s in enumerate(constants)})
-
-
-def _vanishes(expr: Expr, fields: GradientFields) -> bool:
-    """Whether the expression is the zero fraction over independent coordinates."""
-    form = rational_form([expr], fields.parameters).expressions[0]
-    return bool(convert(form)[1].num.is_zero())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sympy import Add, Expr, Integer, Mul, Pow, Rational, Symbol, cse, numbered_symbols
-from sympy.ntheory import sqrt_mod
+from sympy.ntheory import factorint, sqrt_mod
 
 from theory.errors import GradlineError
 from theory.laws import jets
@@ -35,9 +35,10 @@ class Program:
             return arguments[-1 - index] if index < 0 else values[index]
 
         for operation, operands, (top, bottom) in self.steps:
-            if operation in ("constant", "root"):
-                value = top * pow(bottom, -1, p) % p
-                values.append(value if operation == "constant" else _root(value, p))
+            if operation == "constant":
+                values.append(top * pow(bottom, -1, p) % p)
+            elif operation == "root":
+                values.append(_root(top, p) * pow(_root(bottom, p), -1, p) % p)
             elif operation == "power":
                 values.append(jets.power(at(operands[0]), top, p))
             else:
@@ -50,10 +51,16 @@ class Program:
 
 
 def _root(value: int, p: int) -> int:
-    found = sqrt_mod(value, p)
-    if found is None:
-        raise OutsideRationalError(f"the root of {value} does not exist modulo the prime {p}; take another prime")
-    return int(found)
+    """A root modulo ``p``, prime by prime, so that the root of a product is the product of the roots."""
+    total = 1
+    for prime, exponent in factorint(value).items():
+        found = sqrt_mod(prime, p)
+        if found is None:
+            raise OutsideRationalError(
+                f"sqrt({prime}) does not exist modulo the prime {p}; put a symbol in its place, or square it away"
+            )
+        total = total * pow(int(found), exponent, p) % p
+    return total
 
 
 def compile_program(expressions: Sequence[Expr], arguments: Sequence[Symbol]) -> Program:
@@ -88,7 +95,10 @@ def compile_program(expressions: Sequence[Expr], arguments: Sequence[Symbol]) ->
             return step("sum" if isinstance(expr, Add) else "product", tuple(visit(a) for a in expr.args))
         if isinstance(expr, Pow) and isinstance(expr.exp, Integer):
             return step("power", (visit(expr.base),), (int(expr.exp), 1))
-        raise OutsideRationalError(f"{expr} is not rational in {', '.join(s.name for s in arguments)}")
+        raise OutsideRationalError(
+            f"{expr} is not rational in the parameters and their exponentials; expected polynomials, quotients, exp, "
+            "tanh, erf (another constant: put a symbol in its place)"
+        )
 
     shared, reduced = cse(list(expressions), symbols=numbered_symbols("_cse"), order="none")
     for symbol, value in shared:

@@ -10,7 +10,7 @@ import pytest
 from sympy import Matrix, cosh, exp, sqrt, symbols
 
 from theory.errors import GradlineError
-from theory.laws import architecture, count_laws, gradient_fields, independent, jets, polynomial_laws
+from theory.laws import ARCHITECTURES, architecture, count_laws, gradient_fields, independent, jets, polynomial_laws
 from theory.laws.counting import PRIMES
 
 #: Numbers of independent laws of two-layer linear nets (n, r, m) and of deep ones, arXiv 2307.00144 and section 13.
@@ -142,6 +142,57 @@ def test_the_order_of_the_prime_allows_roots() -> None:
         root = sqrt(2) * x
         row = gradient_fields([root], [x]).point(Random(0), p).field([1])
         assert row[0] ** 2 % p == 2
+
+
+def test_roots_of_products_are_products_of_roots() -> None:
+    """Both fields are parallel: sqrt(6)/sqrt(2) is sqrt(3), modulo a prime too."""
+    x, y = symbols("x y")
+    parallel = gradient_fields([sqrt(2) * x + sqrt(6) * y, x + sqrt(3) * y], [x, y])
+    assert count_laws(parallel, [sqrt(3) * x - y]).count == count_laws(parallel).count == 1
+    across = gradient_fields([sqrt(2) * x + sqrt(6) * y, x - sqrt(3) * y], [x, y])
+    assert count_laws(across).count == 0
+    with pytest.raises(GradlineError, match=r"sqrt\(7\) does not exist modulo the prime"):
+        count_laws(gradient_fields([sqrt(7) * x + y], [x, y]))
+
+
+def test_a_wrong_law_certifies_nothing() -> None:
+    x, y, z = symbols("x y z")
+    fields = gradient_fields([x * y * z, x + y], [x, y, z])
+    assert str(count_laws(fields)) == "0 (certified)"
+    with pytest.raises(ValueError, match=r"laws: x\*\*2 is not conserved along every field"):
+        count_laws(fields, [x**2])
+    other = symbols("x", real=True)
+    for act in (lambda: count_laws(fields, [other]), lambda: gradient_fields([other * y], [x, y])):
+        with pytest.raises(ValueError, match="two different symbols are named 'x'"):
+            act()
+    with pytest.raises(TypeError, match="expected GradientFields"):
+        count_laws({x: y}, [x])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "widths", "heads"),
+    [
+        ("linear", (2, 3, 1, 2), 1),
+        ("relu", (2, 3, 1), 1),
+        ("gelu", (1, 2, 1), 1),
+        ("silu", (1, 2, 1), 1),
+        ("swiglu", (2, 1, 3), 1),
+        ("attention", (3, 2, 1, 2), 2),
+        ("softmax-cross-entropy", (2, 3), 1),
+        ("value-softmax", (2, 3), 1),
+        ("moe-softmax", (2, 2, 1), 1),
+        ("moe-sigmoid", (1, 2, 2), 1),
+    ],
+)
+def test_the_number_of_parameters_is_known_before(name: str, widths: tuple[int, ...], heads: int) -> None:
+    assert ARCHITECTURES[name].size(*widths) * heads == architecture(name, widths, heads=heads).dimension
+
+
+def test_widths_beyond_the_exact_engine_are_refused_at_once() -> None:
+    with pytest.raises(GradlineError, match="linear 900 900: 810000 parameters, the exact engine can do 2500"):
+        architecture("linear", [900, 900])
+    with pytest.raises(TypeError, match="widths=5: expected a sequence of integers, input hidden"):
+        architecture("linear", 5)  # type: ignore[arg-type]
 
 
 def test_jets_are_derivatives() -> None:

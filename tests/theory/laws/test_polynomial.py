@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Ei, Matrix, Symbol, cosh, exp, log, symbols
+from sympy import Abs, Ei, Matrix, Symbol, cosh, exp, log, sqrt, symbols
 
 from theory import AttentionModel, TokenTask, derive, first_integral
 from theory.errors import GradlineError
 from theory.identities import compare
 from theory.laws import architecture, decay_rate, gradient_fields, is_law, laws_in_basis, polynomial_laws
+from theory.models import Block, Model, reduce_model
 from theory.symbols import eta_OV, mu_OV, mu_QK
 
 
@@ -75,6 +76,51 @@ def test_bad_flows() -> None:
     with pytest.raises(TypeError, match="expected a ReducedFlow"):
         laws_in_basis([mu_OV], [mu_OV])  # type: ignore[arg-type]
     assert laws_in_basis({mu_OV: eta_OV}, [eta_OV]) == ()
+
+
+def test_laws_in_odd_forms_and_wrong_ones() -> None:
+    u, v, c = symbols("u v c", real=True)
+    fields = gradient_fields([u * v], [u, v])
+    balance = u**2 - v**2
+    for law in (
+        (u - v) * (u + v) + 1,
+        (u**4 - v**4) / (u**2 + v**2),
+        sqrt(balance),
+        log(exp(u**2)) - v**2,
+        exp(balance),
+    ):
+        assert is_law(law, fields)
+    for law in (u**2 + v**2, 2 * u**2 - v**2, Abs(u) - Abs(v), log(u) - log(v), sqrt(balance) + u):
+        assert not is_law(law, fields)
+    plain = Symbol("u")
+    with pytest.raises(ValueError, match="two different symbols are named 'u'"):
+        is_law(plain**2, fields)
+    # a parameter called _0 is no constant: c - _0 is not 0
+    odd = Symbol("_0", real=True)
+    assert not is_law(u, gradient_fields([u * (c - odd)], [u, odd]))
+    assert is_law(v, gradient_fields([u * (c - odd)], [u, odd, v]))
+
+
+def test_laws_of_a_flow_of_a_user() -> None:
+    s = Symbol("s", real=True)
+    a, b = Block("a", 2), Block("b", 2)
+    (a_1, a_2), (b_1, b_2) = a.symbols, b.symbols
+    swap = {"a": ([1, 0],), "b": ([1, 0],)}
+    flow = reduce_model(Model([a, b], (a_1 * b_1 + a_2 * b_2 - s) ** 2 / 2, symmetry=[swap]))
+    assert [law.expression for law in laws_in_basis(flow, [a_1**2, a_1 * b_1, b_1**2])] == [a_1**2 - b_1**2]
+    assert laws_in_basis(flow, [a_1, b_1, a_1 * b_1]) == ()
+
+
+def test_the_functions_of_a_basis_are_made_independent() -> None:
+    u, v, c = symbols("u v c", real=True)
+    found = laws_in_basis({u: v, v: u}, [u**2, u**2, v**2, 2 * v**2 + c, c * u**2])
+    assert [law.expression for law in found] == [u**2 - v**2]
+    # a coefficient that is the same constant in both states
+    assert len(laws_in_basis({u: v, v: u}, [u**2 - v**2, c * u**2 - c * v**2])) == 1
+    with pytest.raises(TypeError, match="expected a sequence of functions"):
+        laws_in_basis({u: v, v: u}, u**2)
+    with pytest.raises(ValueError, match="two different symbols are named 'u'"):
+        laws_in_basis({u: v, v: u}, [Symbol("u") ** 2])
 
 
 def test_two_slots_of_value_softmax() -> None:
