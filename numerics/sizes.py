@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Protocol
 
-__all__ = ["Sizes", "TaskLike", "check_choice", "check_names", "concrete_sizes", "finite_number"]
+__all__ = ["Sizes", "TaskLike", "check_choice", "check_names", "concrete_sizes", "finite_number", "size_range"]
 
 
 class TaskLike(Protocol):
@@ -111,6 +111,22 @@ def check_names(what: str, given: Mapping[Any, Any], allowed: Collection[str]) -
             near = get_close_matches(name, allowed, 1, 0.0)[0]
             raise ValueError(f"unknown name {name!r} in {what}: expected {', '.join(allowed)}; did you mean {near!r}?")
     return named
+
+
+def size_range(name: str, given: Any) -> tuple[int, int]:
+    """Return the least and the largest value of a size, given as a pair or as one number.
+
+    >>> size_range("n", (1, 5)), size_range("n", 3)
+    ((1, 5), (3, 3))
+    """
+    pair = (given, given) if isinstance(given, int) else given
+    whole = isinstance(pair, (tuple, list)) and len(pair) == 2 and all(type(x) is int for x in pair)
+    if not whole:
+        raise TypeError(f"sizes: {name}={given!r}: expected (least, largest) or one integer")
+    low, high = pair
+    if not 1 <= low <= high:
+        raise ValueError(f"sizes: {name} from {low} to {high}; expected positive integers in increasing order")
+    return low, high
 
 
 def _integer(name: str, value: Any, least: int) -> int:

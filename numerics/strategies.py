@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Rational, oo
 
-from numerics.sizes import Sizes, check_choice, concrete_sizes
+from numerics.sizes import Sizes, check_choice, concrete_sizes, size_range
 from theory.line import Direction, collapsed_line
 from theory.model import PARAMETERIZATIONS, AttentionModel
 from theory.orbits import Circuit
@@ -31,7 +31,7 @@ except ModuleNotFoundError as error:  # pragma: no cover - the test extra is ins
         "numerics.strategies needs hypothesis, which is not installed: pip install 'gradline[test]'"
     ) from error
 
-__all__ = ["Experiment", "Noise", "decimals", "experiments", "models", "off_line", "rates", "starts", "tasks"]
+__all__ = ["Experiment", "Noise", "decimals", "experiments", "models", "off_line", "rates", "sizes", "starts", "tasks"]
 
 Array = NDArray[np.float64]
 Noise = Literal["any", "finite", "infinite"]
@@ -121,6 +121,28 @@ def decimals(low: float, high: float, *, digits: int = 1, zero: bool = True) -> 
     unit = 10**digits
     whole = st.integers(math.ceil(low * unit), math.floor(high * unit))
     return (whole if zero else whole.filter(bool)).map(lambda k: k / unit)
+
+
+def sizes(**ranges: tuple[int, int] | int) -> st.SearchStrategy[dict[str, int]]:
+    """Generate named sizes of a model of your own; they shrink to the least.
+
+        name in least..largest     for each name
+
+    Parameters: ``ranges``, for each name ``(least, largest)``, positive integers, or one number. Sizes that depend on
+    each other: ``sizes(n=(1, 5), m=(1, 5)).filter(lambda s: s["m"] <= s["n"])``.
+
+    Returns: a strategy of ``{name: size}``, for ``given``, for ``check_on_line(..., sizes=...)`` and for
+    ``holds(..., sizes=...)``.
+
+    Raises: ``ValueError`` or ``TypeError`` for a range that is none.
+
+    >>> from hypothesis import find
+    >>> find(sizes(n=(1, 5), m=(2, 3)), lambda size: size["n"] >= 2)
+    {'n': 2, 'm': 2}
+    """
+    if not ranges:
+        raise ValueError("sizes: expected at least one, such as n=(1, 5)")
+    return st.fixed_dictionaries({name: st.integers(*size_range(name, given)) for name, given in ranges.items()})
 
 
 def rates(low: float = -2, high: float = 2) -> st.SearchStrategy[dict[str, float]]:

@@ -34,7 +34,7 @@ def check_on_line(
     flow: Any = None,
     *,
     line: Any = None,
-    sizes: Mapping[str, tuple[int, int]] | None = None,
+    sizes: Any = None,
     parameters: Mapping[str, tuple[float, float]] | None = None,
     starts: tuple[float, float] = (-1.5, 1.5),
     examples: int | None = None,
@@ -49,7 +49,8 @@ def check_on_line(
     of sizes to one; ``flow``, what is predicted: a `ReducedFlow` (default: the derived one), a `GradientFlow`, what
     `numerics.reduce_model` returns, or a function of sizes to one; parameters of the flow with the name of a size take
     its value; ``line``, for each state its directions by block (or a function of sizes to them), by default the orbits
-    of the flow; ``sizes``, name -> (least, largest); ``parameters``, name -> (least, largest) for rates and other
+    of the flow; ``sizes``, name -> (least, largest), or a strategy such as `numerics.strategies.sizes`;
+    ``parameters``, name -> (least, largest) for rates and other
     symbols, by default 1/2 to 3; ``starts``, the range of the states; ``examples``, by default as many as the profile
     of Hypothesis says; ``seed``; ``at``, one case by name, to repeat it.
 
@@ -65,7 +66,7 @@ def check_on_line(
     >>> check_on_line(Model([w], (a + b - 1) ** 2 / 2), predicted, line={x: {"w": [1, 1]}}, examples=3)
     Checked(examples=3)
     """
-    cases = _cases(model, flow, line, dict(sizes or {}), dict(parameters or {}), starts)
+    cases = _cases(model, flow, line, sizes, dict(parameters or {}), starts)
     given = {"line": line, "sizes": sizes, "parameters": parameters}
     used = "".join(f", {name}={name}" for name, value in given.items() if value is not None)
     if at is not None:
@@ -85,13 +86,20 @@ def check_on_line(
 
 
 def _smallest(cases: Any, run: bool, count: int, seed: int) -> Any:
-    """The smallest failing case that Hypothesis finds, or None."""
+    """The smallest failing case, or None."""
+    return _find(cases.strategy(), lambda c: bool(cases.differences(c, run)), count, seed)
+
+
+def _find(strategy: Any, fails: Callable[[Any], bool], count: int | None, seed: int) -> Any:
+    """The smallest failing example that Hypothesis finds among ``count``, by default as many as its profile says."""
     from hypothesis import HealthCheck, find, settings
     from hypothesis.errors import NoSuchExample
 
-    options = settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    profile = settings.default or settings()
+    tries = profile.max_examples if count is None else count
+    options = settings(max_examples=tries, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     try:
-        return find(cases.strategy(), lambda c: bool(cases.differences(c, run)), settings=options, random=Random(seed))
+        return find(strategy, fails, settings=options, random=Random(seed))
     except NoSuchExample:
         return None
 
@@ -103,26 +111,20 @@ def _cases(model: Any, flow: Any, line: Any, sizes: Any, parameters: Any, starts
         predicted = derive(model) if flow is None else flow
         if not isinstance(predicted, ReducedFlow):
             raise TypeError(f"flow={flow!r}: expected a ReducedFlow for an AttentionModel, such as derive(model)")
-        if line is not None or sizes or parameters:
+        if line is not None or sizes is not None or parameters:
             raise ValueError("line, sizes, parameters: an AttentionModel has its own; make sizes symbols in its task")
         return AttentionCases(model, predicted)
     from numerics.models.reduction import reduce_model
-    from numerics.testing_models import UserCases, size_names
+    from numerics.testing_models import UserCases, drawn_sizes, size_names
     from theory.models import Model
 
     if not isinstance(model, Model) and not callable(model):
         raise TypeError(f"model={model!r}: expected an AttentionModel, a Model, or a function of sizes to a Model")
     needed = () if isinstance(model, Model) else size_names(model)
-    missing = [name for name in needed if name not in sizes]
-    if missing:
-        raise ValueError(f"sizes: none for {missing[0]}; expected a range for each of {', '.join(needed)}")
-    for name, bounds in sizes.items():
-        low, high = bounds
-        if not 1 <= low <= high:
-            raise ValueError(f"sizes: {name} from {low} to {high}; expected positive integers in increasing order")
+    drawn = drawn_sizes(sizes, needed)
     if flow is None:
         flow = reduce_model(model) if isinstance(model, Model) else lambda **s: reduce_model(model(**s))
-    return UserCases(model, flow, line, sizes, parameters, starts)
+    return UserCases(model, flow, line, drawn, parameters, starts)
 
 
 def _fail(cases: Any, case: Mapping[str, Any], used: str) -> None:
@@ -142,13 +144,18 @@ def _plain(value: Any) -> int | float:
     return int(value) if value == int(value) else float(value)
 
 
-def holds(claim: Claim | str | Callable[[], Claim], *, seed: int = 0) -> Callable[[Callable[..., Any]], Any]:
+def holds(
+    claim: Claim | str | Callable[..., Claim], *, sizes: Any = None, seed: int = 0
+) -> Callable[[Callable[..., Any]], Any]:
     """Make a test of a claim: it passes if the claim is proved or supported.
 
-    Parameters: ``claim``, its id, or a function of nothing that returns it; ``seed`` of the random cases. The test may
-    take an argument ``result``, the `ClaimResult`.
+    Parameters: ``claim``, its id, or a function of nothing that returns it; with ``sizes``, a function of them, such
+    as one that builds and reduces a model; ``sizes``, name -> (least, largest), or a strategy such as
+    `numerics.strategies.sizes`, tried for as many examples as the profile of Hypothesis says, each size once;
+    ``seed`` of the random cases. The test may take an argument ``result``, the `ClaimResult` (of the sizes tried last).
 
-    Raises, in the test: ``AssertionError`` with the verdict, the evidence and a counterexample as code.
+    Raises, in the test: ``AssertionError`` with the verdict, the evidence and a counterexample as code; with sizes, the
+    smallest at which the claim fails.
 
     >>> from sympy import Symbol
     >>> import theory
@@ -166,13 +173,7 @@ def holds(claim: Claim | str | Callable[[], Claim], *, seed: int = 0) -> Callabl
 
         @functools.wraps(test)
         def run(*args: Any, **keywords: Any) -> Any:
-            from numerics.evidence import verify
-            from theory.registry import Claim
-
-            chosen = claim if isinstance(claim, (Claim, str)) else claim()
-            (found,) = verify([chosen], seed=seed).results
-            if found.verdict not in ("proved", "supported"):
-                raise AssertionError(_report(found))
+            found = _verified(claim, seed) if sizes is None else _verified_for(claim, sizes, seed)
             if len(kept) < len(signature.parameters):
                 keywords["result"] = found
             return test(*args, **keywords)
@@ -181,6 +182,42 @@ def holds(claim: Claim | str | Callable[[], Claim], *, seed: int = 0) -> Callabl
         return run
 
     return decorate
+
+
+def _verified(claim: Any, seed: int, size: Mapping[str, int] | None = None) -> Any:
+    """The result of a claim that holds; ``AssertionError`` for another one."""
+    from numerics.evidence import verify
+    from theory.registry import Claim
+
+    chosen = claim if isinstance(claim, (Claim, str)) else claim(**(size or {}))
+    (found,) = verify([chosen], seed=seed).results
+    if found.verdict not in ("proved", "supported"):
+        shown = f"at {', '.join(f'{k}={v}' for k, v in size.items())}: " if size else ""
+        raise AssertionError(f"{shown}{_report(found)}")
+    return found
+
+
+def _verified_for(claim: Any, sizes: Any, seed: int) -> Any:
+    """The result at the sizes tried last; ``AssertionError`` at the smallest at which the claim fails."""
+    from numerics.testing_models import drawn_sizes, size_names
+
+    if not callable(claim):
+        raise TypeError(f"claim={claim!r}: expected a function of {', '.join(sizes)} to a Claim, as sizes are given")
+    tried: dict[tuple[tuple[str, int], ...], Any] = {}
+
+    def fails(size: Mapping[str, int]) -> bool:
+        key = tuple(size.items())
+        if key not in tried:
+            try:
+                tried[key] = _verified(claim, seed, size)
+            except AssertionError as error:
+                tried[key] = error
+        return isinstance(tried[key], AssertionError)
+
+    smallest = _find(drawn_sizes(sizes, size_names(claim)), fails, None, seed)
+    if smallest is not None:
+        raise tried[tuple(smallest.items())]
+    return [*tried.values()][-1]
 
 
 def _report(found: Any) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -52,20 +54,25 @@ class UserCases:
     """A family of models with a predicted flow.
 
     ``model``, a `Model` or a function of sizes to one; ``flow``, a flow or a function of sizes to one; ``line``, the
-    directions of each state by block, or a function of sizes to them, None for the orbits of the flow; ``sizes``, name
-    -> (least, largest); ``ranges``, of parameters; ``starts``, the range of the states.
+    directions of each state by block, or a function of sizes to them, None for the orbits of the flow; ``sizes``, a
+    strategy of them by name; ``ranges``, of parameters; ``starts``, the range of the states.
     """
 
     model: Model | Callable[..., Model]
     flow: Any
     line: Any
-    sizes: Mapping[str, tuple[int, int]]
+    sizes: Any
     ranges: Mapping[str, tuple[float, float]]
     starts: tuple[float, float]
 
+    @cached_property
+    def smallest(self) -> dict[str, int]:
+        """The smallest sizes."""
+        return smallest_sizes(self.sizes)
+
     def at_sizes(self, case: Case) -> tuple[Model, GradientFlow | NumericFlow]:
         """The model and the flow for the sizes of a case."""
-        sizes = {name: int(case[name]) for name in self.sizes}
+        sizes = {name: int(case[name]) for name in self.smallest}
         model = self.model if isinstance(self.model, Model) else self.model(**sizes)
         flow = self.flow
         if not isinstance(flow, (GradientFlow, NumericFlow)):
@@ -79,12 +86,12 @@ class UserCases:
 
     def names(self) -> tuple[dict[str, Symbol], dict[str, Symbol]]:
         """Parameters other than sizes, and states, at the smallest sizes."""
-        model, flow = self.at_sizes({name: low for name, (low, _) in self.sizes.items()})
+        model, flow = self.at_sizes(self.smallest)
         found = {s.name: s for s in flow.parameters}
         found |= {s.name: s for block in model.blocks for s in exact(block.rate).free_symbols}
         if isinstance(model.loss, Expr):
             found |= {s.name: s for s in model.loss.free_symbols - set(model.symbols)}
-        parameters = {n: s for n, s in sorted(found.items()) if n not in self.sizes}
+        parameters = {n: s for n, s in sorted(found.items()) if n not in self.smallest}
         return parameters, {s.name: s for s in flow.states}
 
     def strategy(self) -> Any:
@@ -95,13 +102,13 @@ class UserCases:
 
         parameters, states = self.names()
         check_names("parameters", self.ranges, tuple(parameters) or ("",))
-        drawn: dict[str, Any] = {name: st.integers(low, high) for name, (low, high) in self.sizes.items()}
+        drawn: dict[str, Any] = {}
         for name in parameters:
             drawn[name] = decimals(*self.ranges[name]) if name in self.ranges else st.sampled_from((1.0, 2.0, 0.5, 3.0))
         for name, state in states.items():
             low, high = self.starts
             drawn[name] = decimals(max(low, 0.1), max(high, 0.1)) if state.is_positive else decimals(low, high)
-        return st.fixed_dictionaries(drawn)
+        return st.tuples(self.sizes, st.fixed_dictionaries(drawn)).map(lambda found: {**found[0], **found[1]})
 
     def differences(self, case: Case, run: bool = True) -> list[Difference]:
         """What differs in a case: velocities and loss at the start, then coordinates, loss and distance along a run."""
@@ -109,7 +116,7 @@ class UserCases:
         states = tuple(flow.states)
         directions = self.line
         if callable(directions) and not isinstance(directions, Mapping):
-            directions = directions(**{name: int(case[name]) for name in self.sizes})
+            directions = directions(**{name: int(case[name]) for name in self.smallest})
         if directions is None and not flow.orbits:
             raise ValueError("line: the flow has no orbits; expected the directions of its states by block")
         line = (
@@ -178,6 +185,39 @@ def _along(
     return found
 
 
+def smallest_sizes(strategy: Any) -> dict[str, int]:
+    """The sizes that a strategy shrinks to; ``TypeError`` where it draws something else."""
+    from hypothesis import find, settings
+
+    found = find(strategy, lambda _: True, settings=settings(database=None), random=Random(0))
+    if not isinstance(found, Mapping) or not all(isinstance(k, str) and type(v) is int for k, v in found.items()):
+        raise TypeError(f"sizes: the strategy draws {found!r}; expected integers by name, see strategies.sizes")
+    return dict(found)
+
+
+def drawn_sizes(given: Any, needed: Sequence[str]) -> Any:
+    """The strategy of the sizes that a function needs, from ranges by name or a strategy.
+
+    Raises: ``ValueError`` for a size without a range.
+    """
+    from hypothesis import strategies as st
+
+    from numerics.strategies import sizes
+
+    if isinstance(given, st.SearchStrategy):
+        strategy, names = given, list(smallest_sizes(given))
+    else:
+        ranges = {str(name): bounds for name, bounds in dict(given or {}).items()}
+        strategy, names = (sizes(**ranges) if ranges else st.just({})), list(ranges)
+    missing = [name for name in needed if name not in names]
+    if missing:
+        raise ValueError(f"sizes: none for {missing[0]}; expected a range for each of {', '.join(needed)}")
+    return strategy
+
+
 def size_names(function: Any) -> tuple[str, ...]:
-    """The names of the sizes that a function from sizes to models takes."""
-    return tuple(inspect.signature(function).parameters)
+    """The names of the sizes that a function needs: its arguments without a default."""
+    empty = inspect.Parameter.empty
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    given = inspect.signature(function).parameters.values()
+    return tuple(p.name for p in given if p.default is empty and p.kind in named)

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis.strategies import integers
 from sympy import Eq, Integer, Symbol
 
 import numerics
+from numerics import strategies
 from numerics.testing import Checked
 from theory import AttentionModel, Claim, TokenTask, derive
 from theory.flow import Velocity
-from theory.models import Block, GradientFlow, Model
+from theory.models import Block, GradientFlow, Model, reduce_model
 from theory.symbols import mu_QK
 
 n, eta = Symbol("n", integer=True, positive=True), Symbol("eta", positive=True)
@@ -102,6 +104,8 @@ FORMS = ("velocity", "compact")
         ({"model": 3}, "expected an AttentionModel, a Model, or a function of sizes to a Model"),
         ({"sizes": {}}, "sizes: none for n"),
         ({"sizes": {"n": (0, 2)}}, "sizes: n from 0 to 2"),
+        ({"sizes": {"n": (3, 2)}}, "sizes: n from 3 to 2"),
+        ({"sizes": {"n": (1, 2.5)}}, r"sizes: n=\(1, 2.5\): expected \(least, largest\) or one integer"),
         ({"line": None}, "the flow has no orbits; expected the directions"),
         ({"flow": lambda n: 3}, "expected a Model and a GradientFlow"),
         ({"parameters": {"rho": (1, 2)}}, "unknown name 'rho' in parameters"),
@@ -123,6 +127,49 @@ def test_a_claim_that_holds(result: Any, tmp_path: Any) -> None:
     """A fixture and the result arrive beside each other."""
     assert result.verdict == "proved"
     assert tmp_path.exists()
+
+
+def balance(n: int, factor: int = 1) -> Claim:
+    """``|a|^2 - eta |b|^2`` is conserved: of a model that is built and reduced for each size."""
+    a, b = Block("a", n, eta), Block("b", n)
+    product = sum((p * q for p, q in zip(a.symbols, b.symbols, strict=True)), Integer(0))
+    flow = reduce_model(Model([a, b], (product - 1) ** 2 / 2))
+    law = sum((p**2 - factor * eta * q**2 for p, q in zip(a.symbols, b.symbols, strict=True)), Integer(0))
+    return Claim.equal("balance", flow.along(law), 0)
+
+
+@numerics.holds(balance, sizes=strategies.sizes(n=(1, 3)))
+def test_a_claim_for_all_sizes(result: Any) -> None:
+    assert result.verdict == "proved"
+
+
+@pytest.mark.parametrize("least", [1, 2, 3])
+def test_a_claim_that_fails_from_some_size_on(least: int) -> None:
+    @numerics.holds(lambda n: balance(n, 2 if n >= least else 1), sizes={"n": (1, 4)})
+    def test() -> None: ...
+
+    with pytest.raises(AssertionError, match=rf"^at n={least}: balance is refuted"):
+        test()
+
+
+def test_sizes_that_depend_on_each_other() -> None:
+    seen = set()
+
+    def model(n: int, k: int) -> Model:
+        seen.add((n, k))
+        return mean_model(n)
+
+    drawn = strategies.sizes(n=(1, 3), k=(1, 3)).filter(lambda s: s["k"] <= s["n"])
+    ends = lambda n, k: line(n)  # noqa: E731
+    wrong = GradientFlow({u: eta * v * (1 - u * v), v: u * (1 - n * u * v)})
+    assert numerics.check_on_line(model, RIGHT, line=ends, sizes=drawn, examples=12) == Checked(12)
+    assert seen <= {(i, j) for i in (1, 2, 3) for j in range(1, i + 1)}
+    with pytest.raises(AssertionError, match=r"at n=2, k=1, eta="):
+        numerics.check_on_line(model, wrong, line=ends, sizes=drawn, examples=40)
+    with pytest.raises(TypeError, match="expected a function of n to a Claim"):
+        numerics.holds(TRUE, sizes={"n": (1, 2)})(lambda: None)()
+    with pytest.raises(TypeError, match="the strategy draws 1; expected integers by name"):
+        numerics.check_on_line(model, RIGHT, line=ends, sizes=integers(1, 2))
 
 
 def test_a_claim_that_does_not_hold() -> None:
