@@ -10,9 +10,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import index
 from typing import Any, TypeAlias
 
-from sympy import ImmutableDenseMatrix, Symbol
+from sympy import ImmutableDenseMatrix, Integer, Symbol
+
+from theory.inputs import exact
 
 __all__ = ["Action", "Block", "Generator", "SignedPermutation", "as_permutation", "check_blocks"]
 
@@ -44,10 +47,15 @@ class Block:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.isidentifier():
             raise ValueError(f"block name {self.name!r}: expected an identifier such as 'W_QK'")
-        shape = (self.shape,) if isinstance(self.shape, int) else tuple(self.shape)
-        if not 1 <= len(shape) <= 2 or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in shape):
+        given: Any = self.shape
+        shape = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+        whole = all(isinstance(n, int | Integer) and not isinstance(n, bool) and n >= 1 for n in shape)
+        if not whole or not 1 <= len(shape) <= 2:
             raise ValueError(f"block {self.name}: shape {self.shape}: expected one or two positive integers")
-        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "shape", tuple(int(n) for n in shape))
+        rate = exact(self.rate)
+        if rate.is_extended_nonpositive:
+            raise ValueError(f"block {self.name}: learning rate {rate}: expected a positive number or symbol")
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -62,8 +70,8 @@ class Block:
     @property
     def symbols(self) -> tuple[Symbol, ...]:
         """The entries, row by row; indices from 1."""
-        indices = product(*(range(1, n + 1) for n in self.axes))
-        return tuple(Symbol("_".join([self.name, *map(str, index)]), real=True) for index in indices)
+        entries = product(*(range(1, n + 1) for n in self.axes))
+        return tuple(Symbol("_".join([self.name, *map(str, entry)]), real=True) for entry in entries)
 
     @property
     def array(self) -> ImmutableDenseMatrix:
@@ -74,6 +82,8 @@ class Block:
 
 def check_blocks(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """Return the blocks, each name once."""
+    if isinstance(blocks, Block):
+        raise TypeError(f"blocks: {blocks.name} alone; expected a sequence, such as [{blocks.name}]")
     chosen = tuple(blocks)
     if not chosen:
         raise ValueError("blocks: expected at least one Block")
@@ -84,6 +94,9 @@ def check_blocks(blocks: Sequence[Block]) -> tuple[Block, ...]:
     twice = next((n for n in names if names.count(n) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
         raise ValueError(f"blocks: two entries are called {twice}; expected distinct names")
+    moving = next((b for b in chosen if exact(b.rate).free_symbols & {s for c in chosen for s in c.symbols}), None)
+    if moving is not None:
+        raise ValueError(f"block {moving.name}: learning rate {moving.rate} is trained itself; expected a constant")
     return chosen
 
 
@@ -99,7 +112,12 @@ def _axis(block: Block, axis: int, images: Sequence[int] | None, label: str) -> 
     length = block.axes[axis]
     if images is None:
         return tuple(range(length))
-    chosen = tuple(int(i) for i in images)
+    try:
+        chosen = tuple(index(i) for i in images)
+    except TypeError:
+        raise TypeError(
+            f"{label}: {images} on axis {axis} of {block.name}: expected integers 0..{length - 1}"
+        ) from None
     if sorted(chosen) != list(range(length)):
         raise ValueError(f"{label}: {chosen} on axis {axis} of {block.name}: expected a permutation of 0..{length - 1}")
     return chosen
@@ -119,8 +137,8 @@ def _of_indices(blocks: Sequence[Block], given: Permutations, label: str) -> Sig
             )
         images = [_axis(block, axis, images, label) for axis, images in enumerate(axes)]
         strides = [math.prod(block.axes[axis + 1 :]) for axis in range(len(block.axes))]
-        for index in product(*images):
-            found.append((offset[block.name] + sum(i * s for i, s in zip(index, strides, strict=True)), 1))
+        for entry in product(*images):
+            found.append((offset[block.name] + sum(i * s for i, s in zip(entry, strides, strict=True)), 1))
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from sympy import Add, Expr, Symbol, diff
 
 from theory.flow import Velocity
 from theory.frozen import FrozenMap
-from theory.inputs import exact
+from theory.inputs import check_names, exact
 from theory.trace import Assumption, Trace
 
 __all__ = ["GradientFlow"]
@@ -49,6 +49,7 @@ class GradientFlow:
         object.__setattr__(self, "orbits", FrozenMap(self.orbits))
         if self.loss is not None:
             object.__setattr__(self, "loss", exact(self.loss))
+        check_names([*self.velocity, *self.velocity.values(), *([] if self.loss is None else [self.loss])])
 
     @property
     def states(self) -> tuple[Symbol, ...]:
@@ -65,4 +66,5 @@ class GradientFlow:
     def along(self, expr: Any) -> Expr:
         """Return the derivative of an expression along the flow, ``sum_i (d expr/dx_i) dx_i/dt``."""
         value = exact(expr)
+        check_names([value, *self.velocity])
         return Add(*(diff(value, s) * v for s, v in self.velocity.items() if value.has(s)))

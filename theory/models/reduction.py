@@ -10,7 +10,7 @@ The same law holds for the built-in model, see :mod:`theory.orbits`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from sympy import Basic, Expr, Integer, Symbol, diff
 from theory.errors import GradlineError
 from theory.frozen import FrozenMap
 from theory.identities import compare
-from theory.inputs import exact
+from theory.inputs import check_names, exact
 from theory.models.blocks import Block, Generator, SignedPermutation, as_permutation, check_blocks
 from theory.models.flow import GradientFlow
 from theory.trace import Assumption, Step
@@ -66,6 +66,8 @@ class Model:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "blocks", check_blocks(self.blocks))
+        if isinstance(self.symmetry, Mapping) or callable(self.symmetry):
+            raise TypeError("symmetry: one generator alone; expected a sequence of them, such as [generator]")
         object.__setattr__(self, "symmetry", tuple(self.symmetry))
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
         if not callable(self.loss) or isinstance(self.loss, Basic):
@@ -74,6 +76,7 @@ class Model:
                     f"loss: a matrix of shape {self.loss.shape}; expected a scalar, such as its entry [0, 0]"
                 )
             object.__setattr__(self, "loss", exact(self.loss))
+            check_names([self.loss, *self.symbols, *(exact(b.rate) for b in self.blocks)])
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:

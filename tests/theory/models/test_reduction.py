@@ -103,6 +103,39 @@ def test_bad_generators(generator: object, message: str) -> None:
         as_permutation([Block("W", (2, 3))], generator)  # type: ignore[arg-type]
 
 
+def test_symbols_of_one_name_are_refused() -> None:
+    """Another symbol of the name of an entry would be a constant: the flow would stand still without a word."""
+    w = Block("w", 2)
+    (a, b), plain = w.symbols, Symbol("w_1")
+    for act in (
+        lambda: Model([w], plain**2 + b**2),
+        lambda: GradientFlow({a: plain}),
+        lambda: GradientFlow({a: -a}, plain**2),
+        lambda: GradientFlow({a: -a}).along(plain**2),
+    ):
+        with pytest.raises(ValueError, match="two different symbols are named 'w_1'"):
+            act()
+    assert reduce_model(Model([w], a**2 + b**2)).velocity["w_1"] == -2 * a
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: Block("w", 2, 0), "block w: learning rate 0: expected a positive number"),
+        (lambda: Block("w", 2, -1), "block w: learning rate -1: expected a positive number"),
+        (lambda: Block("w", 2.0), "shape 2.0: expected one or two positive integers"),
+        (lambda: Block("w", None), "shape None: expected one or two positive integers"),
+        (lambda: Model([Block("w", 2, Block("w", 2).symbols[0])], 1), "learning rate w_1 is trained itself"),
+        (lambda: Model(Block("w", 2), 1), r"blocks: w alone; expected a sequence, such as \[w\]"),
+        (lambda: Model([Block("w", 2)], 1, symmetry={"w": ([1, 0],)}), "symmetry: one generator alone"),
+        (lambda: as_permutation([Block("w", 2)], {"w": ([1.5, 0.2],)}), "on axis 0 of w: expected 0..1"),
+    ],
+)
+def test_what_a_newcomer_gets_wrong(act: object, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        act()  # type: ignore[operator]
+
+
 def test_bad_blocks_and_losses() -> None:
     with pytest.raises(ValueError, match="block name '2'"):
         Block("2", (1,))
