@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Dummy, Integer, Integral, Symbol, diff, exp, log, sqrt
+from sympy import Add, Dummy, Integer, Integral, Symbol, diff, exp, log, sqrt
 from sympy.polys.polytools import together
 
 from theory.errors import GradlineError
 from theory.identities import is_zero
+from theory.inputs import check_names, exact
 from theory.models.flow import GradientFlow
 from theory.primitives import antiderivative, rational_antiderivative
 from theory.separation import FirstIntegral, exponential_form
@@ -60,6 +61,21 @@ def _primitive(integrand: Any, state: Symbol) -> Any:
     return value
 
 
+def _check(flow: GradientFlow, law: FirstIntegral, constant: Any) -> None:
+    """Refuse a law of another flow, and a constant that moves."""
+    if not isinstance(flow, GradientFlow) or not isinstance(law, FirstIntegral):
+        raise TypeError("closed-form time: expected a GradientFlow and what first_integral returns for it")
+    if len(flow.states) != 2:
+        raise ValueError(f"closed-form time: {flow.name} has {len(flow.states)} states; expected two")
+    level = exact(1 if constant is None else constant)
+    check_names([level, *flow.states])
+    if level.free_symbols & set(flow.states):
+        raise ValueError(f"closed-form time: constant {level} depends on the states; expected a constant")
+    drift = Add(*(diff(law.value, s) * exponential_form(flow.velocity[s]) for s in flow.states))
+    if not is_zero(drift):
+        raise GradlineError(f"closed-form time: {law.value} is not proved constant along {flow.name}; give its own law")
+
+
 def time_along_curve(flow: GradientFlow, law: FirstIntegral, constant: Any = None) -> CurveTime:
     """Find the time along a trajectory in closed form, as a function of the first state, and prove it.
 
@@ -69,7 +85,8 @@ def time_along_curve(flow: GradientFlow, law: FirstIntegral, constant: Any = Non
     number, or an expression without states), by default a positive symbol ``C``. The first state is taken to be
     positive where its sign matters.
 
-    Returns: a `CurveTime`. Raises: `GradlineError` naming what has no inverse or the integrand without a primitive.
+    Returns: a `CurveTime`. Raises: `GradlineError` naming what has no inverse or the integrand without a primitive, and
+    for a law that is not proved constant along the flow; ``ValueError`` or ``TypeError`` for wrong input.
 
     >>> from sympy import symbols
     >>> from theory.integrals import first_integral
@@ -78,6 +95,7 @@ def time_along_curve(flow: GradientFlow, law: FirstIntegral, constant: Any = Non
     >>> time_along_curve(turn, first_integral(turn)).time
     asinh(sqrt(2)*u/(2*sqrt(C)))
     """
+    _check(flow, law, constant)
     first, second = flow.states
     level = Symbol("C", positive=True) if constant is None else constant
     x = Dummy(first.name, positive=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sympy import Rational, Symbol, asinh, diff, log, sqrt, symbols
 
@@ -39,3 +41,18 @@ def test_why_there_is_none() -> None:
     predators = GradientFlow({p: p * (1 - q), q: q * (p - 1)})
     with pytest.raises(GradlineError, match=r"closed-form time: y = .* can't be solved for q"):
         time_along_curve(predators, theory.first_integral(predators))
+
+
+def test_a_law_of_another_flow_gives_no_time() -> None:
+    """The time would be wrong by a factor, with a derivative that fits the wrong curve."""
+    u, v = symbols("u v", real=True)
+    turn = GradientFlow({u: v, v: u})
+    law = theory.first_integral(turn)
+    assert time_along_curve(turn, law).state == u
+    for flow, wrong in ((turn, replace(law, slope=2 * law.slope)), (GradientFlow({u: 2 * v, v: u}), law)):
+        with pytest.raises(GradlineError, match="is not proved constant along flow; give its own law"):
+            time_along_curve(flow, wrong)
+    with pytest.raises(ValueError, match="constant u depends on the states"):
+        time_along_curve(turn, law, u)
+    with pytest.raises(ValueError, match="3 states; expected two"):
+        time_along_curve(GradientFlow({u: v, v: u, Symbol("w"): u}), law)

@@ -115,9 +115,7 @@ def _axis(block: Block, axis: int, images: Sequence[int] | None, label: str) -> 
     try:
         chosen = tuple(index(i) for i in images)
     except TypeError:
-        raise TypeError(
-            f"{label}: {images} on axis {axis} of {block.name}: expected integers 0..{length - 1}"
-        ) from None
+        raise TypeError(f"{label}: {images} on axis {axis} of {block.name}: expected 0..{length - 1}") from None
     if sorted(chosen) != list(range(length)):
         raise ValueError(f"{label}: {chosen} on axis {axis} of {block.name}: expected a permutation of 0..{length - 1}")
     return chosen
