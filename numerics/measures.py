@@ -192,15 +192,16 @@ def at_equal_loss(
         if not (np.isfinite(targets) & (targets > 0)).all():
             raise ValueError("loss: expected finite numbers above 0")
     found, places = [], []
-    for losses, values in records.values():
+    for losses, values, steps in records.values():
         place = _crossing(losses, targets)
-        steps = np.arange(losses.size)
-        places.append(place)
-        found.append(np.where(np.isnan(place), np.nan, np.interp(place, steps, values)))
+        counted = np.arange(losses.size)
+        places.append(np.where(np.isnan(place), np.nan, np.interp(place, counted, steps)))
+        found.append(np.where(np.isnan(place), np.nan, np.interp(place, counted, values)))
     return EqualLoss(tuple(records), targets, np.array(found), np.array(places))
 
 
-def _record(name: str, record: Any) -> tuple[Array, Array]:
+def _record(name: str, record: Any) -> tuple[Array, Array, Array]:
+    """The finite losses of a run, their values, and their steps in the record."""
     losses, values = (np.asarray(x, dtype=np.float64) for x in record)
     if losses.ndim != 1 or losses.shape != values.shape or losses.size < 2:
         raise ValueError(
@@ -209,4 +210,4 @@ def _record(name: str, record: Any) -> tuple[Array, Array]:
     keep = np.isfinite(losses)
     if not keep[0] or not (losses[keep] > 0).all():
         raise ValueError(f"run {name!r}: expected losses above 0")
-    return losses[keep], values[keep]
+    return losses[keep], values[keep], np.flatnonzero(keep).astype(np.float64)

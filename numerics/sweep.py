@@ -108,6 +108,15 @@ def _read(path: Path) -> Any:
     return json.loads(path.read_text())["value"]
 
 
+def _finished(path: Path) -> bool:
+    """Whether the value of a point is on disk; a file that was cut short or damaged by others is none."""
+    try:
+        _read(path)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return True
+
+
 def _content(point: Point, value: Any) -> bytes:
     return (json.dumps({"point": _plain(point), "value": _plain(value)}) + "\n").encode()
 
@@ -115,7 +124,7 @@ def _content(point: Point, value: Any) -> bytes:
 def run_point(function: Callable[..., Any], point: Point, path: Path) -> Any:
     """Run a point in a worker and keep its value, unless another one did meanwhile; returns the value."""
     with claimed(path.with_suffix(".lock")):
-        if path.exists():
+        if _finished(path):
             return _read(path)
         value = _plain(function(**point))
         if value is None:
@@ -155,7 +164,7 @@ def sweep(
     base = Path(folder)
     base.mkdir(parents=True, exist_ok=True)
     paths = [base / f"{_key(name, version, point)}.json" for point in chosen]
-    jobs = {path: point for path, point in zip(paths, chosen, strict=True) if not path.exists()}
+    jobs = {path: point for path, point in zip(paths, chosen, strict=True) if not _finished(path)}
     task = _Task(function, jobs, len(dict.fromkeys(paths)), progress)
     task.report("")
     if executor is not None:
@@ -219,7 +228,7 @@ class _Task:
             said = "".join(traceback.format_exception(error))
             self.failed[path] = Failure(point, f"{type(error).__name__}: {error}", said)
         else:
-            if not path.exists():
+            if not _finished(path):
                 write_files({path: _content(point, value)})
             self.done.add(path)
         self.report(str(point))
@@ -230,7 +239,7 @@ class _Task:
 
         A lock that was left behind shows what was running; without locks everything that waits may have been.
         """
-        self.done |= {path for path in self.waiting() if path.exists()}
+        self.done |= {path for path in self.waiting() if _finished(path)}
         waiting = self.waiting()
         for path in [path for path in waiting if path.with_suffix(".lock").exists()] or waiting:
             with pool(1) as own:

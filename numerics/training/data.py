@@ -123,7 +123,7 @@ class SequenceData:
 
 
 def _integer(name: str, value: Any, low: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name}={value!r}: expected an integer of at least {low}")
     if value < low:
         raise ValueError(f"{name}={value}: expected an integer of at least {low}")

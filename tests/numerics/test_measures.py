@@ -77,6 +77,12 @@ def test_noisy_losses_and_what_is_never_reached() -> None:
     assert np.isfinite(common.values).all()
 
 
+def test_steps_of_the_record_where_losses_are_missing() -> None:
+    found = at_equal_loss({"run": ([1.0, np.nan, 0.5, 0.25], [0.0, 9.0, 2.0, 3.0])}, loss=[0.5, 0.25])
+    assert found.at.tolist() == [[2.0, 3.0]]
+    assert found.values.tolist() == [[2.0, 3.0]]
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

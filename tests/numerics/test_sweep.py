@@ -143,6 +143,19 @@ def test_a_lost_result_is_run_again(functions: ModuleType, tmp_path: Path) -> No
     assert len(log.read_text().split()) == 3
 
 
+@pytest.mark.parametrize("content", ["", '{"point": {"x"', "[]", "{}", "\xff"])
+def test_a_damaged_file_is_run_again(functions: ModuleType, tmp_path: Path, content: str) -> None:
+    log = tmp_path / "log"
+    points = functions.points(str(log))[:2]
+    kept = tmp_path / "points"
+    with ThreadPoolExecutor(1) as threads:
+        whole = sweep(functions.logged, points, kept, executor=threads)
+        next(iter(kept.glob("*.json"))).write_bytes(content.encode("latin-1"))
+        again = sweep(functions.logged, points, kept, executor=threads)
+    assert (again.ran, again.kept, again.failures) == (1, 1, ())
+    assert again.values == whole.values
+
+
 def test_on_a_dask_cluster(functions: ModuleType, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="Dask is in the extra [cluster]")
     with distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client:

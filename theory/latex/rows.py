@@ -1,7 +1,7 @@
 r"""The rows of a display, with their labels, and the rows that belong to one equation.
 
-A row that starts with a relation, or with ``+`` or ``-`` and has no relation, continues the row before; so does a row
-behind an open parenthesis or an operator.
+A row that starts with a relation continues the row before; so does one that starts with ``+`` or ``-`` where one of the
+two has no relation, and a row behind an open parenthesis or an operator.
 """
 
 from __future__ import annotations
@@ -263,7 +263,9 @@ def _continues(before: Sequence[Item], row: Sequence[Item]) -> bool:
     if relation_at(row, 0) is not None:
         return True
     if is_mark(first, "+", "-", "/") or is_command(first, "cdot", "times", "left"):
-        return not _relations(row) or (len(row) > 1 and is_command(first, "left") and is_mark(row[1], "."))
+        if not _relations(row) or (before and not _relations(before)):
+            return True
+        return len(row) > 1 and is_command(first, "left") and is_mark(row[1], ".")
     return False
 
 

@@ -71,6 +71,10 @@ def test_weights_beyond_a_byte() -> None:
     assert abs(chi_square(counts, expected)) < 5
 
 
+def test_integers_of_numpy() -> None:
+    assert SequenceData(length=np.int64(32)) == SequenceData(length=32)
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [

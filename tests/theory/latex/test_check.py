@@ -158,6 +158,16 @@ FORMS = [
     ("integral-caco", r"\Phi(\mu_{QK}) = \frac{\kappa\gamma}{2}\mu_{OV}^2 + C + L", "undecided"),
     ("integral-caco", r"\Phi(\mu_{QK}) = \frac{\kappa\gamma}{2}\mu_{OV}^2 + C + \alpha", "differs"),
     ("integral-caco", r"\frac{d}{dt}\left(\frac{m}{n\gamma}\right) = 0", "undecided"),
+    (  # broken before its relation, as a printer of narrow columns does
+        "integral-caco",
+        r"\begin{aligned} &\Phi(\mu_{QK}) \\ &\quad - \tfrac{\kappa\gamma}{2}\mu_{OV}^2 = \mathrm{const}\end{aligned}",
+        "match",
+    ),
+    (
+        "integral-caco",
+        r"\begin{aligned} &\Phi(\mu_{QK}) \\ &\quad + \tfrac{\kappa\gamma}{2}\mu_{OV}^2 = \mathrm{const}\end{aligned}",
+        "differs",
+    ),
     ("attention-monotone", r"\dot\alpha = 0", "undecided"),
     ("noise-correction", r"L = 1", "undecided"),
 ]
