@@ -246,7 +246,7 @@ def _has_fraction(value: Any) -> bool:
 def as_factor(value: Any, notation: Notation) -> str:
     """A factor among others: sums in parentheses, and so is what begins with a sign or ends in a differential."""
     text = _power(value, notation)
-    if value.is_Add or is_negative(value):
+    if value.is_Add or is_negative(value) or isinstance(value, Integral):
         return brackets(text)
     return text
 
@@ -262,7 +262,7 @@ def joined(texts: list[str]) -> Iterable[str]:
 
 
 def _between(before: str, text: str) -> str:
-    if text[0].isdigit():
+    if text[0].isdigit() or (before[-1].isdigit() and _CONSTANT_E.match(text)):
         return r"\cdot "
     if text.startswith(r"\int") or (before.startswith(r"\frac") and text.startswith(_AFTER_FRACTION)):
         return r"\,"
@@ -271,6 +271,8 @@ def _between(before: str, text: str) -> str:
     return " " if _ENDS.search(before) or (before[-1].isalnum() and not before.isdigit()) else ""
 
 
+#: The constant behind a number would read like a power of ten.
+_CONSTANT_E = re.compile(r"e(?!\^)")
 _AFTER_FRACTION = (r"\frac", r"\operatorname", r"\l", r"\sqrt", "e^", "W_0")
 
 
@@ -331,7 +333,7 @@ def _atom(value: Any, notation: Notation) -> str:
         return FUNCTIONS[type(value)] + _inside(value.args[0], notation)
     if isinstance(value, Rate):
         return _rate(value.args[0], value.args[1], notation)
-    if isinstance(value, Integral) and len(value.limits) == 1 and len(value.limits[0]) == 3:
+    if isinstance(value, Integral):
         return _integral(value, notation)
     for constant, text in _CONSTANTS.items():
         if value == constant:
@@ -374,6 +376,8 @@ def beside(d: str, text: str) -> str:
 
 
 def _integral(value: Any, notation: Notation) -> str:
+    if len(value.limits) != 1 or len(value.limits[0]) != 3:
+        raise GradlineError(f"LaTeX of {value}: expected an integral over one variable between two limits")
     variable, low, high = value.limits[0]
     inside = expression_latex(value.function, notation)
     if len(Add.make_args(value.function)) > 1:

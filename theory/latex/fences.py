@@ -93,7 +93,7 @@ class Fences(Calls):
         sized = is_command(start, "left")
         opening = self.take() if sized else start
         closing = _BARS.get(opening.text, "") if is_command(opening, *_BARS) else ""  # type: ignore[union-attr]
-        first, depth = self.at, 0
+        first, depth, inner = self.at, 0, 0
         while self.at < len(self.items):
             item = self.items[self.at]
             if sized and is_command(item, "left"):
@@ -106,9 +106,13 @@ class Fences(Calls):
                 depth += 1
             elif not sized and is_command(item, "right"):
                 depth -= 1
+            elif not sized and not depth and closing == "rvert" and is_command(item, "lvert"):
+                inner += 1
             elif not sized and not depth and (is_mark(item, "|") if not closing else is_command(item, closing)):
-                self.at += 1
-                return tuple(self.items[first : self.at - 1])
+                if not inner:
+                    self.at += 1
+                    return tuple(self.items[first : self.at - 1])
+                inner -= 1
             self.at += 1
         raise LatexError(start.place, "this | has no partner")
 

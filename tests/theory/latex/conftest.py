@@ -106,6 +106,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_plain_integral(value: Integral) -> bool:
+    if len(value.limits) != 1:  # SymPy joins an integral of an integral
+        return False
     variable, low, high = value.limits[0]
     return not value.function.has(Integral) and variable not in low.free_symbols | high.free_symbols
 
