@@ -151,7 +151,8 @@ def _product(value: Any, notation: Notation) -> str:
         return _power(value, notation)
     integrals = [f for f in Mul.make_args(value) if isinstance(f, Integral)]
     *inner, last = (_integral(f, notation) for f in integrals) if integrals else ("",)
-    others = Mul(*(f for f in Mul.make_args(value) if f not in integrals))
+    # unevaluated: a number would be distributed over a sum that is alone with it
+    others = Mul(*(f for f in Mul.make_args(value) if f not in integrals), evaluate=False)
     texts = [] if integrals and others == 1 else [_fraction(*group, notation) for group in _groups(others, notation)]
     if integrals and len(texts) == 1 and others.is_Add:
         texts = [brackets(texts[0])]
