@@ -34,8 +34,6 @@ BACKENDS = {name: f"numerics.backends.{name}" for name in ("numpy", "torch", "nu
 
 #: All that a kernel can be written in: the backends, and JavaScript, which computes in a browser or in Node.js.
 _LANGUAGES = {**BACKENDS, "javascript": "numerics.backends.javascript"}
-
-
 #: Those that write into arrays they are given.
 _FILLING = ("numpy", "numba", "c")
 

@@ -105,16 +105,11 @@ def _key(name: str, version: str, point: Point) -> str:
 
 
 def _read(path: Path) -> Any:
-    return json.loads(path.read_text())["value"]
-
-
-def _finished(path: Path) -> bool:
-    """Whether the value of a point is on disk; a file that was cut short or damaged by others is none."""
+    """The value of a finished point; None without a file, and for one that was cut short or damaged by others."""
     try:
-        _read(path)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    return True
+        return json.loads(path.read_bytes())["value"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _content(point: Point, value: Any) -> bytes:
@@ -124,8 +119,9 @@ def _content(point: Point, value: Any) -> bytes:
 def run_point(function: Callable[..., Any], point: Point, path: Path) -> Any:
     """Run a point in a worker and keep its value, unless another one did meanwhile; returns the value."""
     with claimed(path.with_suffix(".lock")):
-        if _finished(path):
-            return _read(path)
+        value = _read(path)
+        if value is not None:
+            return value
         value = _plain(function(**point))
         if value is None:
             raise ValueError("the function returned None; expected a number, a mapping or a list")
@@ -164,8 +160,9 @@ def sweep(
     base = Path(folder)
     base.mkdir(parents=True, exist_ok=True)
     paths = [base / f"{_key(name, version, point)}.json" for point in chosen]
-    jobs = {path: point for path, point in zip(paths, chosen, strict=True) if not _finished(path)}
-    task = _Task(function, jobs, len(dict.fromkeys(paths)), progress)
+    kept = {path: _read(path) for path in dict.fromkeys(paths)}
+    jobs = {path: point for path, point in zip(paths, chosen, strict=True) if kept[path] is None}
+    task = _Task(function, jobs, len(kept), progress)
     task.report("")
     if executor is not None:
         task.collect(executor, task.waiting())
@@ -176,9 +173,9 @@ def sweep(
         if not whole:
             task.try_alone()
     failures = task.failed
-    values = tuple(None if path in failures else _read(path) for path in paths)
-    found = tuple(failures[path] for path in dict.fromkeys(paths) if path in failures)
-    return Sweep(chosen, values, found, len(jobs) - len(failures), len(dict.fromkeys(paths)) - len(jobs))
+    kept |= {path: _read(path) for path in jobs if path not in failures}
+    found = tuple(failures[path] for path in kept if path in failures)
+    return Sweep(chosen, tuple(kept[path] for path in paths), found, len(jobs) - len(failures), len(kept) - len(jobs))
 
 
 @dataclass
@@ -228,7 +225,7 @@ class _Task:
             said = "".join(traceback.format_exception(error))
             self.failed[path] = Failure(point, f"{type(error).__name__}: {error}", said)
         else:
-            if not _finished(path):
+            if _read(path) is None:
                 write_files({path: _content(point, value)})
             self.done.add(path)
         self.report(str(point))
@@ -239,7 +236,7 @@ class _Task:
 
         A lock that was left behind shows what was running; without locks everything that waits may have been.
         """
-        self.done |= {path for path in self.waiting() if _finished(path)}
+        self.done |= {path for path in self.waiting() if _read(path) is not None}
         waiting = self.waiting()
         for path in [path for path in waiting if path.with_suffix(".lock").exists()] or waiting:
             with pool(1) as own:

@@ -72,10 +72,7 @@ def check_on_line(
     if at is not None:
         _fail(cases, dict(at), used)
         return Checked(1)
-    from hypothesis import settings
-
-    profile = settings.default or settings()
-    count = profile.max_examples if examples is None else examples
+    count = _profile_examples() if examples is None else examples
     # velocities and loss at the start are cheap and find most errors: runs are for what is left
     for run, tried in ((False, count), (True, max(1, count // 4))):
         case = _smallest(cases, run, tried, seed)
@@ -90,14 +87,19 @@ def _smallest(cases: Any, run: bool, count: int, seed: int) -> Any:
     return _find(cases.strategy(), lambda c: bool(cases.differences(c, run)), count, seed)
 
 
-def _find(strategy: Any, fails: Callable[[Any], bool], count: int | None, seed: int) -> Any:
-    """The smallest failing example that Hypothesis finds among ``count``, by default as many as its profile says."""
+def _profile_examples() -> int:
+    """As many examples as the profile of Hypothesis says."""
+    from hypothesis import settings
+
+    return (settings.default or settings()).max_examples
+
+
+def _find(strategy: Any, fails: Callable[[Any], bool], count: int, seed: int) -> Any:
+    """The smallest failing example that Hypothesis finds among ``count``."""
     from hypothesis import HealthCheck, find, settings
     from hypothesis.errors import NoSuchExample
 
-    profile = settings.default or settings()
-    tries = profile.max_examples if count is None else count
-    options = settings(max_examples=tries, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    options = settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     try:
         return find(strategy, fails, settings=options, random=Random(seed))
     except NoSuchExample:
@@ -202,7 +204,7 @@ def _verified_for(claim: Any, sizes: Any, seed: int) -> Any:
     from numerics.testing_models import drawn_sizes, size_names
 
     if not callable(claim):
-        raise TypeError(f"claim={claim!r}: expected a function of {', '.join(sizes)} to a Claim, as sizes are given")
+        raise TypeError(f"claim={claim!r}: expected a function of sizes to a Claim, as sizes are given")
     tried: dict[tuple[tuple[str, int], ...], Any] = {}
 
     def fails(size: Mapping[str, int]) -> bool:
@@ -214,7 +216,7 @@ def _verified_for(claim: Any, sizes: Any, seed: int) -> Any:
                 tried[key] = error
         return isinstance(tried[key], AssertionError)
 
-    smallest = _find(drawn_sizes(sizes, size_names(claim)), fails, None, seed)
+    smallest = _find(drawn_sizes(sizes, size_names(claim)), fails, _profile_examples(), seed)
     if smallest is not None:
         raise tried[tuple(smallest.items())]
     return [*tried.values()][-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import runpy
 from pathlib import Path
 
@@ -42,14 +41,3 @@ def test_tutorial(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for line in SAYS[name]:
         assert line in said
-
-
-def test_examples_of_the_how_to() -> None:
-    outcome = doctest.testfile(
-        str(DOCS / "models.md"),
-        module_relative=False,
-        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL,
-        encoding="utf-8",
-    )
-    assert outcome.attempted >= 9
-    assert outcome.failed == 0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from numerics.backends.cache import imported
 from numerics.backends.printer import Dialect, Signature, formulas, identifiers, words
 from numerics.backends.python_module import ARRAYS, call, display, header, indented, module, whole
+from numerics.backends.series import UNIT_LOG1P
 from numerics.backends.special_numba import HELPERS as SPECIAL
 from numerics.backends.table import written
 from numerics.ir import Program
@@ -59,22 +61,14 @@ def _exp(x):
     value = value * (5.421010862427522e-20 if small else 18446744073709551616.0)
     return 0.0 if x < -745.2 else math.inf if x > 709.8 else value
 ''',
-    "_unit_log1p": '''\
+    "_unit_log1p": f'''\
 def _unit_log1p(x):
     """log(1 + x) for x from 0 to 1: the series of 2 atanh(s).
 
     Beyond sqrt(2) - 1 for half of 1 + x.
     """
     far = 1.0 if x > 0.41421356237309503 else 0.0
-    s = (x - far) / (x + (2.0 + far))
-    z = s * s
-    z2 = z * z
-    z4 = z2 * z2
-    a = (1 / 3 + z * (1 / 5)) + z2 * (1 / 7 + z * (1 / 9))
-    b = (1 / 11 + z * (1 / 13)) + z2 * (1 / 15 + z * (1 / 17))
-    c = (1 / 19 + z * (1 / 21)) + z2 * (1 / 23)
-    rest = z * (a + z4 * (b + z4 * c))
-    return far * 0.6931471805599453 + 2.0 * (s + s * rest)
+{indent(UNIT_LOG1P, "    ")}
 ''',
     "_decay": '''\
 def _decay(x):

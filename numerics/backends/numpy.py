@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 from numerics.backends.printer import Dialect, Signature, formulas, words
 from numerics.backends.python_module import ARRAYS, display, header, indented, load, module, whole
+from numerics.backends.series import LAMBERT
 from numerics.ir import Program
 
 __all__ = ["DIALECT", "emit", "load"]
@@ -60,28 +63,14 @@ def _softplus(x, decay):
     """log(1 + exp(x)) from decay = exp(-|x|)."""
     return np.maximum(x, 0.0) + np.log1p(decay)
 ''',
-    "_lambertw": '''\
+    "_lambertw": f'''\
 def _lambertw(x):
     """The real branch W_0; nan left of -1/e, by a series close to it."""
     x = np.asarray(x)
     double = x.astype(np.float64)
     gap = (double + 0.36787944117144233) - 1.2428753672788363e-17
     p = np.sqrt(5.43656365691809 * np.maximum(gap, 0.0))
-    series = (
-        -0.0015769303446867841,
-        0.0024408779911439826,
-        -0.0038112980348919993,
-        0.006014543252956118,
-        -0.009616892024299432,
-        0.01563563253233392,
-        -0.02598471487360376,
-        0.044502314814814814,
-        -0.07962962962962963,
-        0.1527777777777778,
-        -0.3333333333333333,
-        1.0,
-        -1.0,
-    )
+{indent(LAMBERT, "    ")}
     near = 0.0 * p
     for coefficient in series:
         near = near * p + coefficient

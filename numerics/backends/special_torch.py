@@ -5,6 +5,10 @@ Sources: those of `numerics.backends.special_numba`.
 
 from __future__ import annotations
 
+from textwrap import indent
+
+from numerics.backends.series import LAMBERT
+
 __all__ = ["HELPERS"]
 
 
@@ -39,24 +43,10 @@ HELPERS = {
     "_lambertw": _function(
         "_lambertw",
         "The real branch W_0, nan left of -1/e; slope 1 at 0 and inf at -1/e.",
-        """\
+        f"""\
         gap = x + 0.367919921875 - 4.0471553802490234e-05 - 9.149755188170102e-09
         p = (2 * math.e * gap).clamp(min=0).sqrt()
-        series = (
-            -0.0015769303446867841,
-            0.0024408779911439826,
-            -0.0038112980348919993,
-            0.006014543252956118,
-            -0.009616892024299432,
-            0.01563563253233392,
-            -0.02598471487360376,
-            0.044502314814814814,
-            -0.07962962962962963,
-            0.1527777777777778,
-            -0.3333333333333333,
-            1.0,
-            -1.0,
-        )
+{indent(LAMBERT, "        ")}
         near = p * 0
         for coefficient in series:
             near = near * p + coefficient

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import indent
 
 from numerics.backends.printer import Dialect, Signature, formulas, words
 from numerics.backends.python_module import call, display, docstring, header, indented, load, module
+from numerics.backends.series import UNIT_LOG1P
 from numerics.backends.special_torch import HELPERS as SPECIAL
 from numerics.ir import Program
 
@@ -61,7 +63,7 @@ def _softplus(x, decay):
     """log(1 + exp(x)) from decay = exp(-|x|)."""
     return torch.where(x < 0, 0.0, x) + _unit_log1p(decay)
 ''',
-    "_unit_log1p": '''\
+    "_unit_log1p": f'''\
 def _unit_log1p(x):
     """log(1 + x) for x from 0 to 1; compiled code adds up its series, which is faster.
 
@@ -70,15 +72,7 @@ def _unit_log1p(x):
     if not torch.compiler.is_compiling():
         return torch.log1p(x)
     far = (x > 0.41421356237309503).to(x.dtype)
-    s = (x - far) / (x + (2.0 + far))
-    z = s * s
-    z2 = z * z
-    z4 = z2 * z2
-    a = (1 / 3 + z * (1 / 5)) + z2 * (1 / 7 + z * (1 / 9))
-    b = (1 / 11 + z * (1 / 13)) + z2 * (1 / 15 + z * (1 / 17))
-    c = (1 / 19 + z * (1 / 21)) + z2 * (1 / 23)
-    rest = z * (a + z4 * (b + z4 * c))
-    return far * 0.6931471805599453 + 2.0 * (s + s * rest)
+{indent(UNIT_LOG1P, "    ")}
 ''',
     "_sigmoid_minus": '''\
 def _sigmoid_minus(x, decay):

@@ -68,16 +68,15 @@ def laws(
 
 def _decay(law: Any, fields: Any) -> str:
     """How a law ``h`` moves under weight decay: exponentially, or what its derivative is."""
-    from sympy import Add, Symbol, diff
+    from sympy import Symbol, factor_terms
 
-    from theory.laws import decay_rate
+    from theory.laws import decay_drift, decay_rate
 
-    eta, strength = Symbol("eta", positive=True), Symbol("lambda", positive=True)
-    rate = decay_rate(law, fields.parameters, strength, dict.fromkeys(fields.parameters, eta))
+    strength, rates = Symbol("lambda", positive=True), dict.fromkeys(fields.parameters, Symbol("eta", positive=True))
+    rate = decay_rate(law, fields.parameters, strength, rates)
     if rate is not None:
         return f"h(t) = h(0) exp(-{rate}*t)"
-    drift = Add(*(x * diff(law, x) for x in fields.parameters if law.has(x))).expand()
-    return f"dh/dt = -eta*lambda*({drift})"
+    return f"dh/dt = {factor_terms(decay_drift(law, fields.parameters, strength, rates))}"
 
 
 def _as_data(count: Count) -> dict[str, Any]:

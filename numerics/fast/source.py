@@ -12,6 +12,7 @@ from typing import Any
 
 from numerics.backends import numba as numba_backend
 from numerics.backends.printer import Body, Dialect, called, needed
+from numerics.backends.python_module import indented
 from numerics.charts import FAR
 from numerics.ir import Program, Value
 from numerics.kernels import lowered
@@ -110,8 +111,8 @@ def _restricted(program: Program, output: int) -> Program:
     return Program(program.arguments, values, names, (order[program.outputs[output]],))
 
 
-def _indented(lines: Sequence[str]) -> str:
-    return "\n".join(f"    {line}" for line in lines)
+def _inlined(head: str, lines: Sequence[str]) -> str:
+    return "\n".join([_INLINED, f"def {head}:", *indented(lines), ""])
 
 
 def _function(name: str, program: Program, dialect: Dialect, note: str) -> str:
@@ -121,7 +122,7 @@ def _function(name: str, program: Program, dialect: Dialect, note: str) -> str:
     given = [f"{a} = q[{i + 2}]" for i, a in enumerate(program.arguments[2:])]
     text = body.texts[program.outputs[0]][0]
     inner = [f'"""{note}"""', *given, *lines, f"return {text}"]
-    return f"{_INLINED}\ndef {name}({', '.join(program.arguments[:2])}, q):\n{_indented(inner)}\n"
+    return _inlined(f"{name}({', '.join(program.arguments[:2])}, q)", inner)
 
 
 _CHARTS = {
@@ -137,7 +138,7 @@ _CHARTS = {
 def _chart(circuit: str, kind: str, index: int) -> str:
     lines = [line.format(i=index) for line in _CHARTS[kind]]
     note = '"""A value and its derivative by its coordinate."""'
-    return f"{_INLINED}\ndef stretch_{circuit}(y, q):\n{_indented([note, *lines])}\n"
+    return _inlined(f"stretch_{circuit}(y, q)", [note, *lines])
 
 
 _VIEWS = '''\

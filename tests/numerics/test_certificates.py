@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import doctest
 import json
 import os
 import random
@@ -546,14 +545,6 @@ def test_assumptions_in_words_only() -> None:
 
 
 DOCS = ROOT / "docs" / "evidence.md"
-
-
-def test_the_examples_of_the_documentation_run(tmp_path: Path) -> None:
-    found = doctest.testfile(str(DOCS), module_relative=False, encoding="utf-8")
-    assert (found.failed, found.attempted > 10) == (0, True)
-    wrong = tmp_path / "evidence.md"
-    wrong.write_text(DOCS.read_text().replace("\n1/M\n", "\n1/N\n"))
-    assert doctest.testfile(str(wrong), module_relative=False, encoding="utf-8", verbose=False).failed == 1
 
 
 def test_the_documentation_names_every_field(whole: Document) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import doctest
 import json
 from pathlib import Path
 from typing import Any
@@ -120,11 +119,3 @@ def test_points_lie_on_the_lines() -> None:
 def test_csv_and_names() -> None:
     assert csv_bytes({"a": np.array([0.1]), "b": ["x"]}) == b"a,b\n0.1,x\n"
     assert {"fig4", "line"} <= set(FIGURES)
-
-
-def test_examples_of_the_page() -> None:
-    """Every example of docs/figures.md runs and prints what it says."""
-    page = Path(__file__).parents[2] / "docs" / "figures.md"
-    outcome = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert outcome.attempted > 8
-    assert outcome.failed == 0

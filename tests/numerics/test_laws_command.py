@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from sympy import symbols
 
 from numerics.cli import run
+from numerics.commands.laws import _decay
+from theory.laws import gradient_fields
 
 
 def test_count_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,6 +35,15 @@ def test_weight_decay(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["decay"] == ["h(t) = h(0) exp(-eta*lambda*t)"]
     assert run(words) == 0
     assert "decay" not in json.loads(capsys.readouterr().out)
+
+
+def test_a_law_without_one_rate_shows_its_derivative() -> None:
+    """No architecture has such a law among its shortest ones."""
+    u, v = symbols("u v")
+    fields = gradient_fields([u * v], [u, v])
+    assert _decay(u**2 - v**2, fields) == "h(t) = h(0) exp(-2*eta*lambda*t)"
+    balance = u**2 - v**2
+    assert _decay(balance**2 + balance, fields) == "dh/dt = -2*eta*lambda*(u**2 - v**2)*(2*u**2 - 2*v**2 + 1)"
 
 
 @pytest.mark.parametrize(

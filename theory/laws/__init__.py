@@ -8,6 +8,7 @@ from theory.laws.conserved import is_law as is_law
 from theory.laws.counting import Count as Count
 from theory.laws.counting import count_laws as count_laws
 from theory.laws.counting import independent as independent
+from theory.laws.decay import decay_drift as decay_drift
 from theory.laws.decay import decay_rate as decay_rate
 from theory.laws.fields import GradientFields as GradientFields
 from theory.laws.fields import gradient_fields as gradient_fields
@@ -20,6 +21,7 @@ __all__ = [
     "Law",
     "architecture",
     "count_laws",
+    "decay_drift",
     "decay_rate",
     "gradient_fields",
     "independent",

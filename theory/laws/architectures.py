@@ -18,12 +18,9 @@ from typing import Any
 from sympy import Add, Expr, Integer, Matrix, Symbol, erf, exp, log, sqrt
 
 from theory.errors import GradlineError
-from theory.laws.fields import GradientFields, gradient_fields
+from theory.laws.fields import MOST_UNKNOWNS, GradientFields, gradient_fields
 
-__all__ = ["ARCHITECTURES", "MOST_PARAMETERS", "architecture"]
-
-#: Beyond it, laws of degree 1 alone take minutes and gigabytes.
-MOST_PARAMETERS = 2500
+__all__ = ["ARCHITECTURES", "architecture"]
 
 Potentials = tuple[list[Any], list[Any]]
 
@@ -239,9 +236,9 @@ def architecture(
         raise ValueError(f"classes {widths[1]}: expected at least 2")
     plain = [int(w) for w in widths]
     size = entry.size(*plain) * heads
-    if size > MOST_PARAMETERS:
+    if size > MOST_UNKNOWNS:
         raise GradlineError(
-            f"{name} {' '.join(map(str, widths))}: {size} parameters, the exact engine can do {MOST_PARAMETERS}; take "
+            f"{name} {' '.join(map(str, widths))}: {size} parameters, the exact engine can do {MOST_UNKNOWNS}; take "
             "smaller widths (laws keep their form)"
         )
     potentials, matrices = entry.build(plain, int(heads), **options)

@@ -9,7 +9,28 @@ from sympy import Add, Expr, Integer, Poly, Symbol, cancel, diff
 
 from theory.inputs import check_names, exact
 
-__all__ = ["decay_rate"]
+__all__ = ["decay_drift", "decay_rate"]
+
+
+def decay_drift(
+    law: Any, parameters: Sequence[Symbol], weight_decay: Any, rates: Mapping[Symbol, Any] | None = None
+) -> Expr:
+    """Return how a law moves under weight decay, ``dh/dt = -lambda sum_i eta_i theta_i dh/dtheta_i``.
+
+    Parameters: as for `decay_rate`; the law need not be a polynomial.
+
+    Returns: the derivative, in the units of ``eta lambda h``. Raises: ``ValueError`` for two symbols of one name.
+
+    Source: arXiv 2506.06194.
+
+    >>> from sympy.abc import u, v, w
+    >>> decay_drift(u**2 - v, [u, v], w)
+    -w*(2*u**2 - v)
+    """
+    expr, decay, given = exact(law), exact(weight_decay), rates or {}
+    check_names([expr, decay, *parameters, *given])
+    terms = (exact(given.get(x, Integer(1))) * x * diff(expr, x) for x in parameters if expr.has(x))
+    return -decay * Add(*terms)
 
 
 def decay_rate(
@@ -33,13 +54,10 @@ def decay_rate(
     >>> decay_rate(u**2 - v**2, [u, v], w)
     2*w
     """
-    expr, decay = exact(law), exact(weight_decay)
-    given = rates or {}
-    check_names([expr, decay, *parameters, *given])
+    expr = exact(law)
     if not expr.is_polynomial(*parameters):
         raise ValueError(f"law {expr}: expected a polynomial in the parameters")
-    drift = decay * Add(*(exact(given.get(x, Integer(1))) * x * diff(expr, x) for x in parameters if expr.has(x)))
-    top, bottom = Poly(drift, *parameters), Poly(expr, *parameters)
+    top, bottom = (Poly(e, *parameters) for e in (-decay_drift(expr, parameters, weight_decay, rates), expr))
     if bottom.is_zero or bottom.is_ground:
         return None
     rate = cancel(top.coeff_monomial(bottom.monoms()[0]) / bottom.coeffs()[0])

@@ -26,7 +26,10 @@ from theory.laws.coordinates import Coordinates, rational_form
 from theory.laws.jets import Jet, add, negative, tangent
 from theory.laws.program import Program, compile_program
 
-__all__ = ["GradientFields", "Point", "as_fields", "gradient_fields"]
+__all__ = ["MOST_UNKNOWNS", "GradientFields", "Point", "as_fields", "gradient_fields"]
+
+#: Coefficients of laws that the exact engine finds, one for each parameter at least: beyond it, minutes and gigabytes.
+MOST_UNKNOWNS = 2500
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,9 @@ from flint import fmpz_mat, nmod_mat
 from sympy import Add, Expr, Integer, Mul, Rational
 
 from theory.errors import GradlineError
-from theory.laws.architectures import MOST_PARAMETERS as _MOST
 from theory.laws.conserved import is_law
 from theory.laws.counting import PRIMES
-from theory.laws.fields import GradientFields, Point, as_fields
+from theory.laws.fields import MOST_UNKNOWNS, GradientFields, Point, as_fields
 
 __all__ = ["polynomial_laws"]
 
@@ -53,12 +52,12 @@ def polynomial_laws(fields: GradientFields, degree: int = 2, *, seed: int = 0) -
     if symbolic:
         raise GradlineError(f"learning rate {symbolic[0]}: polynomial laws need numbers; use laws_in_basis for symbols")
     unknowns = comb(fields.dimension + degree, degree) - 1
-    if unknowns > _MOST:
-        fits = next((d for d in range(degree - 1, 0, -1) if comb(fields.dimension + d, d) - 1 <= _MOST), 0)
-        remedy = f"degree {fits} fits" if fits else f"at most {_MOST} parameters fit"
+    if unknowns > MOST_UNKNOWNS:
+        fits = next((d for d in range(degree - 1, 0, -1) if comb(fields.dimension + d, d) - 1 <= MOST_UNKNOWNS), 0)
+        remedy = f"degree {fits} fits" if fits else f"at most {MOST_UNKNOWNS} parameters fit"
         raise GradlineError(
-            f"laws of degree {degree} in {fields.dimension} parameters: {unknowns} coefficients, more than {_MOST}; "
-            f"{remedy}"
+            f"laws of degree {degree} in {fields.dimension} parameters: {unknowns} coefficients, more than "
+            f"{MOST_UNKNOWNS}; {remedy}"
         )
     monomials = [m for d in range(1, degree + 1) for m in combinations_with_replacement(range(fields.dimension), d)]
     p = PRIMES[0]

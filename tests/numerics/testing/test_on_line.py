@@ -166,8 +166,9 @@ def test_sizes_that_depend_on_each_other() -> None:
     assert seen <= {(i, j) for i in (1, 2, 3) for j in range(1, i + 1)}
     with pytest.raises(AssertionError, match=r"at n=2, k=1, eta="):
         numerics.check_on_line(model, wrong, line=ends, sizes=drawn, examples=40)
-    with pytest.raises(TypeError, match="expected a function of n to a Claim"):
-        numerics.holds(TRUE, sizes={"n": (1, 2)})(lambda: None)()
+    for sizes in ({"n": (1, 2)}, strategies.sizes(n=(1, 2))):
+        with pytest.raises(TypeError, match="expected a function of sizes to a Claim"):
+            numerics.holds(TRUE, sizes=sizes)(lambda: None)()
     with pytest.raises(TypeError, match="the strategy draws 1; expected integers by name"):
         numerics.check_on_line(model, RIGHT, line=ends, sizes=integers(1, 2))
 

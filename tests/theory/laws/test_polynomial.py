@@ -135,6 +135,8 @@ def test_decay_of_laws() -> None:
     assert decay_rate(u**2 - v**2, [u, v], decay) == 2 * decay
     assert decay_rate(u + v, [u, v], decay, {u: eta_OV, v: eta_OV}) == eta_OV * decay
     assert decay_rate(u**2 - v, [u, v], decay) is None
+    with pytest.raises(ValueError, match="two different symbols are named 'u'"):
+        decay_rate(Symbol("u", real=True) ** 2, [u, v], decay)
     assert decay_rate(u**2 - v**2, [u, v], decay, {u: 2}) is None
     with pytest.raises(ValueError, match="expected a polynomial"):
         decay_rate(exp(u), [u], w)
