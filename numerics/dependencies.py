@@ -1,8 +1,8 @@
 """Which claims the derivation of a claim uses, found from its steps and formulas.
 
-A step belongs to the claim that its rule proves (`theory.latex.steps.OWNERS`), or to the first claim that states what
-the step found. A claim uses the owners of the steps that come before its own ones, and the claims that its own steps
-refer to or take a formula from. A claim without a derivation uses the claims whose formulas stand in its own.
+A step belongs to the claim that its rule proves (`theory.latex.documents.steps.OWNERS`), or to the first claim that
+states what the step found. A claim uses the owners of the steps that come before its own ones, and the claims that its
+own steps refer to or take a formula from. A claim without a derivation uses the claims whose formulas stand in its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sympy import Basic, Expr, preorder_traversal
 
 from numerics.derivations import referred, step_latex
 from theory.identities import prove_zero
-from theory.latex.steps import OWNERS
+from theory.latex.documents.steps import OWNERS
 from theory.registry import Claim
 from theory.symbols import STATES, SYMBOLS
 from theory.trace import Step

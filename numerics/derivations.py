@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from theory.errors import GradlineError
+from theory.latex.documents.steps import step_text
 from theory.latex.notation import Notation
-from theory.latex.sentences import escape
-from theory.latex.steps import step_text
+from theory.latex.printer.sentences import escape
 from theory.registry import Claim
 from theory.trace import Step
 

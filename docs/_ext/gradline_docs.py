@@ -39,8 +39,8 @@ class Equations(SphinxDirective):
 
     def run(self) -> list[Any]:
         from theory.latex import Notation
-        from theory.latex.claim_equations import folded
-        from theory.latex.displays import condition, inline
+        from theory.latex.claims.displays import condition, inline
+        from theory.latex.claims.equations import folded
         from theory.registry import find
 
         notation, found = Notation(), []

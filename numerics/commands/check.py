@@ -12,7 +12,7 @@ import typer
 from numerics.commands.console import dump_json, show, write
 
 if TYPE_CHECKING:
-    from theory.latex.checking import Checked, Report
+    from theory.latex.check import Checked, Report
     from theory.registry import Claim
 
 __all__ = ["check"]
@@ -41,7 +41,7 @@ def check(
     ] = None,
 ) -> int:
     """Check the equations of a paper. Exit code: 0 all well, 1 an equation differs, 3 something is open."""
-    from theory.latex.checking import check_paper
+    from theory.latex.check import check_paper
     from theory.latex.notation import load_notation
 
     claims = None if theory is None else _claims(theory)

@@ -41,8 +41,8 @@ def latex(
     width = (positive("--column", column) - _NUMBER) / _SIZE
     if width <= 0:
         raise ValueError(f"--column={column}: expected a width in points above {_NUMBER:g}, such as 234")
+    from theory.latex.documents.overrides import check_overrides
     from theory.latex.notation import Notation, load_notation
-    from theory.latex.overrides import check_overrides
     from theory.registry import claims
 
     chosen = Notation() if notation is None else load_notation(notation)
@@ -99,7 +99,7 @@ def _complete(
 ) -> dict[str, bytes]:
     """The files with figures, the paper and the list of hashes."""
     from theory.latex.documents import manifest, verdict_files
-    from theory.latex.paper import paper
+    from theory.latex.documents.paper import paper
 
     every = {**texts, **verdict_files(known, verdicts, chosen)}
     files = {name: text.encode() for name, text in every.items()}

@@ -29,8 +29,8 @@ from sympy import (
 )
 
 from theory.latex import Notation, Rate
-from theory.latex.expressions import FUNCTIONS
 from theory.latex.names import SCALARS
+from theory.latex.printer.expressions import FUNCTIONS
 from theory.symbols import t
 
 _SYMBOLS = tuple(SCALARS.values())

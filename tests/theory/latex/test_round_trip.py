@@ -11,9 +11,9 @@ from sympy import Integral, symbols
 from theory.errors import GradlineError
 from theory.identities import prove_zero
 from theory.latex import Notation, to_latex
-from theory.latex.claim_equations import equations, folded
+from theory.latex.claims.equations import equations, folded
 from theory.latex.parser import parse_latex
-from theory.latex.tokens import LatexError
+from theory.latex.source.tokens import LatexError
 from theory.registry import claims
 from theory.symbols import M, mu_OV
 from theory.words import Words

@@ -1,0 +1,371 @@
+"""The verdict on one equation of a paper: the statement it matches, or the nearest it differs from, with values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Context
+from typing import Any, Literal
+
+import sympy
+from flint import arb, ctx
+from sympy import Basic, Expr, Lt, Symbol, oo
+from sympy.core.function import AppliedUndef
+
+from theory.balls import enclose
+from theory.counterexamples import shrink
+from theory.errors import GradlineError
+from theory.frozen import FrozenMap
+from theory.inputs import conditions
+from theory.latex.check.comparison import Result, compare_with
+from theory.latex.check.preparing import prepared, prepared_alpha
+from theory.latex.check.repair import Repair, factor_of, repair
+from theory.latex.check.stated import Statement, definition_statements
+from theory.latex.notation import Rate
+from theory.latex.parser.equations import Chain, Condition, Parts
+from theory.latex.parser.evaluate import evaluate
+from theory.latex.parser.nodes import Cases, Node
+from theory.latex.parser.vocabulary import CONSTANT, Vocabulary
+from theory.latex.source.tokens import LatexError
+from theory.symbols import PARAMETERS, STATES, N, alpha
+from theory.witnesses import decimal_bounds, holds, points
+from theory.words import Words
+
+__all__ = ["Finding", "judge"]
+
+_RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt, ">=": sympy.Ge, "!=": sympy.Ne}
+_DIGITS = 8
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found about an equation.
+
+    ``statement`` is the name of what it matches or differs from, ``settings`` where it matches, ``assumptions`` what
+    that needs. If it differs: ``point``, where; ``values``, what each side and the theory's quantity are there;
+    ``repair``, the smallest change that would make it right, or ``factor``, what it would have to be multiplied by.
+    """
+
+    status: Literal["match", "enclosed", "differs", "undecided"]
+    statement: str = ""
+    settings: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    reason: str = ""
+    point: Mapping[str, str] = field(default_factory=lambda: FrozenMap({}))
+    values: Mapping[str, str] = field(default_factory=lambda: FrozenMap({}))
+    repair: Repair | None = None
+    factor: str = ""
+
+
+@dataclass(frozen=True)
+class _Link:
+    """Two neighboring sides of a chain, as trees and as values."""
+
+    nodes: tuple[Node, Node]
+    values: tuple[Any, Any]
+    relation: str
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What the paper says beside an equation."""
+
+    given: tuple[Basic, ...]
+    put: Mapping[Symbol, Any]
+    infinite: bool
+
+
+def judge(parts: Parts, stated: Sequence[Statement], words: Vocabulary) -> Finding:
+    """The verdict on an equation that is linked to a claim.
+
+    Parameters: ``parts``, what it says; ``stated``, what the claim states; ``words``, the symbol table.
+    Raises: `LatexError` for a part without a value.
+    """
+    context, chains = _context(parts)
+    statements = [_special(s, context) for s in stated if not (context.infinite and _is_finite(s))]
+    found = [_judge_chain(chain, given, statements, context, words) for chain, given in _unfolded(chains)]
+    for worst in ("differs", "undecided"):
+        failed = [f for f in found if f.status == worst]
+        if failed:
+            return failed[0]
+    status: Literal["match", "enclosed"] = "enclosed" if any(f.status == "enclosed" for f in found) else "match"
+    settings = tuple(dict.fromkeys(s for f in found for s in f.settings))
+    assumptions = tuple(dict.fromkeys(a for f in found for a in f.assumptions))
+    names = tuple(dict.fromkeys(f.statement for f in found))
+    return Finding(status, ", ".join(names), settings, assumptions, found[0].reason)
+
+
+def _is_finite(statement: Statement) -> bool:
+    return statement.setting != "" and "oo" not in statement.setting
+
+
+def _context(parts: Parts) -> tuple[_Context, list[Chain]]:
+    """Inequalities, values of parameters (``\\gamma = 1``) and ``N = \\infty`` beside the equations."""
+    given = tuple(_relation(c) for c in parts.conditions)
+    put: dict[Symbol, Any] = {}
+    infinite = False
+    chains: list[Chain] = []
+    for chain in parts.chains:
+        special = _parameter(chain) if len(parts.chains) > 1 else None
+        if special is None:
+            chains.append(chain)
+        elif special == (N, oo):
+            infinite = True
+        else:
+            put[special[0]] = special[1]
+    return _Context(given, FrozenMap(put), infinite), chains or list(parts.chains)
+
+
+def _relation(condition: Condition) -> Basic:
+    left, right = evaluate(condition.left), evaluate(condition.right)
+    if isinstance(left, Words) or isinstance(right, Words):
+        raise LatexError(condition.place, "an inequality of matrices")
+    found: Basic = _RELATIONS[condition.relation](left, right, evaluate=False)
+    return found
+
+
+def _parameter(chain: Chain) -> tuple[Symbol, Any] | None:
+    """The parameter that a chain gives a value, with that value."""
+    if len(chain.sides) != 2 or any(isinstance(side, Cases) for side in chain.sides):
+        return None
+    left, right = (evaluate(side) for side in chain.sides)
+    if left not in PARAMETERS or isinstance(right, Words):
+        return None
+    return (left, right) if right.is_number or right in PARAMETERS else None
+
+
+def _special(statement: Statement, context: _Context) -> Statement:
+    """A statement with the parameters that the paper fixes put in."""
+    if not context.put or isinstance(statement.value, Words):
+        return statement
+    put = dict(context.put)
+    names = {k: v.xreplace(put) for k, v in statement.definitions.items()} | put
+    return replace(statement, value=statement.value.xreplace(put), definitions=FrozenMap(names))
+
+
+def _unfolded(chains: Sequence[Chain]) -> Iterator[tuple[Chain, tuple[Basic, ...]]]:
+    """Each branch of ``cases`` as a chain of its own, with its conditions."""
+    for chain in chains:
+        at = next((i for i, side in enumerate(chain.sides) if isinstance(side, Cases)), None)
+        if at is None:
+            yield chain, ()
+            continue
+        cases = chain.sides[at]
+        if not isinstance(cases, Cases):
+            raise TypeError("expected cases")
+        for branch in cases.branches:
+            sides = (*chain.sides[:at], branch.value, *chain.sides[at + 1 :])
+            given = tuple(_relation(Condition(a, r, b, branch.place)) for a, r, b in branch.conditions)
+            for rest, more in _unfolded([replace(chain, sides=sides)]):
+                yield rest, (*given, *more)
+
+
+def _judge_chain(
+    chain: Chain, given: tuple[Basic, ...], stated: Sequence[Statement], context: _Context, words: Vocabulary
+) -> Finding:
+    links = _links(chain)
+    relations = (*context.given, *given)
+    stated = [s for s in stated if _can_hold((*s.given, *relations))]
+    results = [(s, _combined(links, s, relations)) for s in stated]
+    matched = [(s, r) for s, (r, _) in results if r.matches]
+    if matched:
+        return _match(matched, context, relations)
+    named = {id(d): d for s in _by_setting(stated) for d in definition_statements(s)}
+    for definition in named.values():
+        result, _ = _combined(links, _special(definition, context), relations)
+        if result.matches:
+            return _match([(definition, result)], context, relations)
+    defined = [d for d in named.values() if _defines(links[0].values[0], d.quantity)]
+    if defined and not any(_is_relevant(links[:1], s) for s in stated if s.quantity == links[0].values[0]):
+        results = [(d, _combined(links, _special(d, context), relations)) for d in defined]
+    return _no_match(links, results, relations, words)
+
+
+def _defines(left: Any, quantity: Any) -> bool:
+    """Whether the left side of an equation is a named quantity, or a named function of a symbol."""
+    if isinstance(quantity, AppliedUndef) and isinstance(left, AppliedUndef):
+        return left.func == quantity.func and left.args[0].is_Symbol and left.args[0] not in STATES
+    return bool(left == quantity)
+
+
+def _can_hold(relations: tuple[Basic, ...]) -> bool:
+    """Whether relations hold at some point."""
+    given = conditions(relations)
+    names = set().union(*(c.expr.free_symbols for c in given)) if given else set()
+    return not given or next(points(sorted(names, key=str), given, 1), None) is not None
+
+
+def _by_setting(stated: Sequence[Statement]) -> list[Statement]:
+    found: dict[str, Statement] = {}
+    for statement in stated:
+        found.setdefault(statement.setting, statement)
+    return list(found.values())
+
+
+def _links(chain: Chain) -> tuple[_Link, ...]:
+    values = [evaluate(side) for side in chain.sides]
+    return tuple(
+        _Link((chain.sides[i], chain.sides[i + 1]), (values[i], values[i + 1]), relation)
+        for i, relation in enumerate(chain.relations)
+    )
+
+
+def _combined(links: Sequence[_Link], statement: Statement, given: tuple[Basic, ...]) -> tuple[Result, _Link]:
+    """All links of a chain against one statement: the worst of them, but a match may stand beside identities."""
+    results: list[tuple[Result, _Link]] = []
+    for link in links:
+        result = compare_with(*link.values, statement, given, link.relation)
+        results.append((result, link))
+        if result.answer == "differs":
+            return result, link
+    undecided = [pair for pair in results if pair[0].answer in ("undecided", "undefined")]
+    if undecided:
+        return undecided[0]
+    matching = [pair for pair in results if pair[0].matches]
+    if not matching:
+        return results[0]
+    enclosed = [pair for pair in matching if pair[0].answer == "enclosed"]
+    return (enclosed or matching)[0]
+
+
+def _match(found: Sequence[tuple[Statement, Result]], context: _Context, given: tuple[Basic, ...]) -> Finding:
+    first, result = found[0]
+    same = [(s, r) for s, r in found if s.name == first.name]
+    settings = tuple(dict.fromkeys(s.setting for s, _ in same if s.setting))
+    needed = [str(relation) for relation in (*first.given, *given)]
+    needed += [*first.notes, *result.assumptions, *(f"{k} = {v}" for k, v in context.put.items())]
+    status: Literal["match", "enclosed"] = "match" if result.answer == "exact" else "enclosed"
+    return Finding(status, first.name, settings, tuple(dict.fromkeys(needed)), result.reason)
+
+
+# ---- what differs ----------------------------------------------------------------------------------------------
+
+
+def _relevant(links: Sequence[_Link], statement: Statement) -> bool:
+    """Whether an equation speaks of the quantity of a statement."""
+    if isinstance(statement.value, Words) or isinstance(statement.quantity, str):
+        return any(isinstance(v, Words) for link in links for v in link.values)
+    quantities = statement.quantity if isinstance(statement.quantity, tuple) else (statement.quantity,)
+    values = [prepared(v, statement) for link in links for v in link.values if isinstance(v, Expr)]
+    return any(v.has(q) for v in values for q in quantities if q is not None)
+
+
+def _no_match(
+    links: tuple[_Link, ...],
+    results: Sequence[tuple[Statement, tuple[Result, _Link]]],
+    given: tuple[Basic, ...],
+    words: Vocabulary,
+) -> Finding:
+    relevant = [(s, found) for s, found in results if _is_relevant(links, s)]
+    chosen = relevant or list(results)
+    chosen = [pair for pair in chosen if pair[1][0].answer != "undefined"] or chosen
+    if not chosen:
+        return Finding("undecided", reason="the claim states nothing for this setting")
+    open_ = [(s, r) for s, (r, _) in chosen if r.answer in ("undecided", "identity", "undefined")]
+    if open_:
+        statement, result = open_[0]
+        return Finding("undecided", statement.name, reason=result.reason)
+    statement, (result, link) = chosen[0]
+    reason = "" if relevant else f"it does not contain {shown_quantity(statement.quantity)}, which the claim is about"
+    candidates = [s for s, _ in chosen]
+    fixed = _repaired(link, candidates, given, words) if relevant else None
+    factor = _factor(link, candidates) if fixed is None and relevant else None
+    point = _simple_point(result, given)
+    return Finding(
+        "differs",
+        statement.name,
+        (statement.setting,) if statement.setting else (),
+        tuple(str(relation) for relation in (*statement.given, *given)),
+        reason or (result.reason if not point else ""),
+        FrozenMap({str(s): str(v) for s, v in point.items()}),
+        FrozenMap(_values(link, statement, point)),
+        fixed,
+        factor or "",
+    )
+
+
+def _is_relevant(links: Sequence[_Link], statement: Statement) -> bool:
+    try:
+        return _relevant(links, statement)
+    except (GradlineError, ValueError, TypeError):
+        return False
+
+
+def shown_quantity(quantity: Any) -> str:
+    """A quantity of a statement in words."""
+    if isinstance(quantity, tuple):
+        return " or ".join(map(shown_quantity, quantity))
+    return f"d{quantity.args[0]}/d{quantity.args[1]}" if isinstance(quantity, Rate) else str(quantity)
+
+
+def _repaired(
+    link: _Link, statements: Sequence[Statement], given: tuple[Basic, ...], words: Vocabulary
+) -> Repair | None:
+    if any(isinstance(v, Words) for v in link.values):
+        return None
+    return repair(link.nodes, statements, given, words, link.relation)
+
+
+def _factor(link: _Link, statements: Sequence[Statement]) -> str | None:
+    if any(isinstance(v, Words) for v in link.values):
+        return None
+    found = (factor_of(*link.values, s) for s in statements)
+    return next((f for f in sorted((f for f in found if f), key=len)), None)
+
+
+def _simple_point(result: Result, given: tuple[Basic, ...]) -> dict[Symbol, Any]:
+    """The point where an equation fails, as simple as it gets."""
+    residual = result.residual
+    if residual is None or not result.point:
+        return {}
+    relations = conditions((*result.statement.given, *given, Lt(alpha, 1, evaluate=False)))
+    relations = tuple(c for c in relations if c.expr.free_symbols <= set(result.point))
+    if not set(residual.free_symbols) <= set(result.point):
+        residual = residual.xreplace({alpha: prepared_alpha(result.statement)})
+
+    def fails(point: Mapping[Symbol, Any]) -> bool:
+        if not all(holds(c, dict(point)) for c in relations):
+            return False
+        try:
+            ball = enclose(residual, {s: point[s] for s in residual.free_symbols}, 128)
+        except (GradlineError, ValueError, KeyError):
+            return False
+        return bool(ball.is_finite() and not ball.contains(0))
+
+    known = dict(result.point)
+    return shrink(known, fails) if fails(known) else known
+
+
+def _values(link: _Link, statement: Statement, point: Mapping[Symbol, Any]) -> dict[str, str]:
+    """Both sides of the paper's equation and the quantity, where the claim holds."""
+    if not point or statement.kind != "equation" or any(isinstance(v, Words) for v in link.values):
+        return {}
+    found: dict[str, str] = {}
+    value = prepared(statement.value, statement)
+    put = {statement.quantity: value}
+    sides = [("left", link.values[0]), ("right", link.values[1])]
+    for name, side in (*sides, (shown_quantity(statement.quantity), statement.quantity)):
+        expr = prepared(side, statement).xreplace(put) if name in ("left", "right") else value
+        if not expr.free_symbols <= set(point):
+            expr = expr.xreplace({alpha: prepared_alpha(statement)})
+        text = _decimal(expr, point)
+        if text:
+            found[name] = text
+    return found
+
+
+def _decimal(expr: Any, point: Mapping[Symbol, Any]) -> str:
+    if not expr.free_symbols <= set(point) or expr.has(CONSTANT):
+        return ""
+    try:
+        ball = enclose(expr, {s: point[s] for s in expr.free_symbols}, 192)
+    except (GradlineError, ValueError):
+        return ""
+    if not ball.is_finite():
+        return ""
+    if ball.contains(0) and abs(ball) < arb(2) ** -100:
+        return "0"
+    with ctx.workprec(192):
+        low, high = decimal_bounds(ball)
+    short = Context(prec=_DIGITS).create_decimal(low)
+    return str(short) if short == Context(prec=_DIGITS).create_decimal(high) else f"[{low}, {high}]"

@@ -1,0 +1,1 @@
+"""LaTeX files as text: tokens, macros, groups, the displays of a paper."""
