@@ -14,7 +14,8 @@ from typing import Literal
 
 from theory.frozen import FrozenMap
 from theory.latex.check.edited import edited_files
-from theory.latex.check.judging import Finding, judge
+from theory.latex.check.findings import Finding
+from theory.latex.check.judging import judge
 from theory.latex.check.stated import Statement, statements
 from theory.latex.check.suggesting import Suggester
 from theory.latex.notation import Notation

@@ -8,10 +8,10 @@ solve the paper's equation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import sympy
 from flint import arb
@@ -20,51 +20,27 @@ from sympy.core.function import AppliedUndef
 
 from theory.balls import enclose
 from theory.errors import GradlineError
-from theory.frozen import FrozenMap
 from theory.identities import Decision, prove_zero
 from theory.inputs import conditions
+from theory.latex.check.findings import Answer, Result
+from theory.latex.check.leading import compare_leading
 from theory.latex.check.preparing import prepared, prepared_alpha
 from theory.latex.check.stated import Statement
 from theory.latex.names import SCALARS
 from theory.latex.notation import Rate
-from theory.latex.parser.vocabulary import CONSTANT, MOVING
+from theory.latex.parser.vocabulary import CONSTANT, FORMULA, MOVING
 from theory.paper.settings import LOSS
 from theory.positivity import nonzero, sign
-from theory.symbols import PARAMETERS, STATES, alpha, mu_OV, mu_QK, t
+from theory.symbols import PARAMETERS, STATES, alpha, mu_QK, t
 from theory.witnesses import points
 from theory.words import Words, matrix
 
-__all__ = ["Answer", "Result", "compare_with"]
-
-Answer = Literal["exact", "enclosed", "identity", "differs", "undecided", "undefined"]
+__all__ = ["compare_with"]
 
 #: The attention mass is below 1 at finite values of the coordinates.
 _BELOW_ONE = Lt(alpha, 1, evaluate=False)
 _ENCLOSED_POINTS = 24
 _TINY_BITS = 100
-
-
-@dataclass(frozen=True)
-class Result:
-    """How an equation compares with a statement.
-
-    ``answer``: "exact" or "enclosed" where they match; "identity" where the equation is true and does not determine
-    the quantity; "differs" with a ``point`` where it fails; "undefined" where it has no value at any point tried;
-    "undecided". ``assumptions`` are the relations that were needed; ``residual`` is the paper's left minus right side
-    where the claim holds.
-    """
-
-    answer: Answer
-    statement: Statement
-    reason: str = ""
-    assumptions: tuple[str, ...] = ()
-    point: Mapping[Symbol, Any] = field(default_factory=lambda: FrozenMap({}))
-    residual: Any = None
-
-    @property
-    def matches(self) -> bool:
-        """Whether the equation says what the statement says."""
-        return self.answer in ("exact", "enclosed")
 
 
 # ---- comparison ------------------------------------------------------------------------------------------------
@@ -76,7 +52,7 @@ def compare_with(
     r"""Compare ``left = right``, as a paper writes it, with a statement.
 
     Parameters: ``left`` and ``right``, values of `theory.latex.parser.evaluate`; ``given``, relations that the paper
-    assumes; ``relation``, ``"="`` or ``"~"``. Returns: a `Result`; nothing that is not proved is a match.
+    assumes; ``relation``, ``"="``, ``"~"`` or ``"to"``. Returns: a `Result`; nothing that is not proved is a match.
 
     >>> from theory.latex.parser import parse_latex
     >>> from theory.latex.check.stated import statements
@@ -91,7 +67,7 @@ def compare_with(
             return _compare_words(left, right, statement)
         if statement.kind in ("words", "constant words"):
             return Result("undecided", statement, "an equation of scalars, where the claim is one of matrices")
-        if statement.kind == "sign":
+        if statement.kind in ("sign", "inequality"):
             return Result("undecided", statement, "an equation, where the claim is an inequality")
         return _compare_scalars(left, right, statement, tuple(given), relation)
     except (GradlineError, ValueError, TypeError, RecursionError) as error:
@@ -131,8 +107,12 @@ def _is_part(rate: Rate, quantity: Any) -> bool:
 
 def _judged(left: Any, right: Any, statement: Statement, given: tuple[Basic, ...], relation: str) -> Result:
     a, b = (prepared(side, statement) for side in (left, right))
-    if statement.relation == "~":
-        return _compare_leading(a, b, statement, given, relation)
+    if statement.quantity == FORMULA and not a.has(FORMULA):
+        return Result("undecided", statement, "the claim states a formula without a left side: write it alone")
+    if statement.relation in ("~", "to"):
+        return compare_leading(a, b, statement, given, relation)
+    if relation == "to":
+        return Result("undecided", statement, "a limit, where the claim is an equality")
     if relation == "~":
         found = _judged(left, right, statement, given, "=")
         if found.answer != "differs":
@@ -266,40 +246,6 @@ def _compare_identity(p: Expr, statement: Statement, given: tuple[Basic, ...]) -
     return Result("undecided", statement, "the claim is not solved for a quantity; state it as Eq(quantity, formula)")
 
 
-# ---- leading behavior ------------------------------------------------------------------------------------------
-
-
-def _compare_leading(a: Expr, b: Expr, statement: Statement, given: tuple[Basic, ...], relation: str) -> Result:
-    """``left ~ right``: the ratio of the sides is that of the statement, either way round."""
-    quantity = statement.quantity
-    value = prepared(statement.value, statement)
-    best: Result | None = None
-    for left, right in ((a, b), (b, a)):
-        if not left.has(*quantity.free_symbols):
-            continue
-        decision = prove_zero(left * value - right * quantity, given)
-        if decision.answer == "equal" and relation == "~":
-            return Result("exact", statement, decision.reason, decision.assumptions)
-        if decision.answer == "equal":
-            return Result("undecided", statement, "an equality, where the claim is about leading behavior: write \\sim")
-        if decision.answer == "different" and not _is_power(left * value / (right * quantity), given):
-            return Result("undecided", statement, "another formula, and its leading behavior is not compared")
-        if decision.answer == "different":
-            residual = left * value / quantity - right
-            best = best or Result("differs", statement, decision.reason, point=decision.witness, residual=residual)
-    return best or Result("undecided", statement, f"{quantity} is on neither side")
-
-
-def _is_power(ratio: Expr, given: tuple[Basic, ...]) -> bool:
-    """Whether a ratio is a product of powers of what moves: where it is not 1, the sides do not behave alike."""
-    moving = [s for s in (t, mu_OV, mu_QK, alpha, SCALARS["L"]) if ratio.has(s)]
-    for s in moving:
-        order = s * diff(ratio, s) / ratio
-        if any(prove_zero(diff(order, other), given).answer != "equal" for other in moving):
-            return False
-    return True
-
-
 # ---- constants of the motion -----------------------------------------------------------------------------------
 
 
@@ -370,7 +316,7 @@ def _parallel(
 def _compare_words(left: Any, right: Any, statement: Statement) -> Result:
     """Matrix equations are compared as sums of words, up to a scalar factor and transposition."""
     if statement.kind == "words":
-        target = matrix(statement.quantity) - statement.value
+        target = statement.quantity - statement.value
         paper = _difference(left, right)
     elif statement.kind == "constant words":
         target = statement.value

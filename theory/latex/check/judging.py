@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Context
 from typing import Any, Literal
 
@@ -17,44 +17,25 @@ from theory.counterexamples import shrink
 from theory.errors import GradlineError
 from theory.frozen import FrozenMap
 from theory.inputs import conditions
-from theory.latex.check.comparison import Result, compare_with
+from theory.latex.check.comparison import compare_with
+from theory.latex.check.findings import Finding, Repair, Result, shown_quantity
+from theory.latex.check.inequalities import judge_inequalities
 from theory.latex.check.preparing import prepared, prepared_alpha
-from theory.latex.check.repair import Repair, factor_of, repair
+from theory.latex.check.repair import factor_of, repair
 from theory.latex.check.stated import Statement, definition_statements
-from theory.latex.notation import Rate
 from theory.latex.parser.equations import Chain, Condition, Parts
 from theory.latex.parser.evaluate import evaluate
-from theory.latex.parser.nodes import Cases, Node
-from theory.latex.parser.vocabulary import CONSTANT, Vocabulary
+from theory.latex.parser.nodes import Cases, Name, Node
+from theory.latex.parser.vocabulary import CONSTANT, FORMULA, Vocabulary
 from theory.latex.source.tokens import LatexError
 from theory.symbols import PARAMETERS, STATES, N, alpha
 from theory.witnesses import decimal_bounds, holds, points
 from theory.words import Words
 
-__all__ = ["Finding", "judge"]
+__all__ = ["judge"]
 
 _RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt, ">=": sympy.Ge, "!=": sympy.Ne}
 _DIGITS = 8
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What was found about an equation.
-
-    ``statement`` is the name of what it matches or differs from, ``settings`` where it matches, ``assumptions`` what
-    that needs. If it differs: ``point``, where; ``values``, what each side and the theory's quantity are there;
-    ``repair``, the smallest change that would make it right, or ``factor``, what it would have to be multiplied by.
-    """
-
-    status: Literal["match", "enclosed", "differs", "undecided"]
-    statement: str = ""
-    settings: tuple[str, ...] = ()
-    assumptions: tuple[str, ...] = ()
-    reason: str = ""
-    point: Mapping[str, str] = field(default_factory=lambda: FrozenMap({}))
-    values: Mapping[str, str] = field(default_factory=lambda: FrozenMap({}))
-    repair: Repair | None = None
-    factor: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,6 +54,7 @@ class _Context:
     given: tuple[Basic, ...]
     put: Mapping[Symbol, Any]
     infinite: bool
+    limits: tuple[tuple[Any, Any], ...] = ()
 
 
 def judge(parts: Parts, stated: Sequence[Statement], words: Vocabulary) -> Finding:
@@ -81,6 +63,10 @@ def judge(parts: Parts, stated: Sequence[Statement], words: Vocabulary) -> Findi
     Parameters: ``parts``, what it says; ``stated``, what the claim states; ``words``, the symbol table.
     Raises: `LatexError` for a part without a value.
     """
+    if not parts.chains:
+        return judge_inequalities([_relation(c) for c in parts.conditions if c.relation != "to"], stated)
+    if not all(chain.relations for chain in parts.chains):
+        parts = replace(parts, chains=tuple(_completed(chain, stated) for chain in parts.chains))
     context, chains = _context(parts)
     statements = [_special(s, context) for s in stated if not (context.infinite and _is_finite(s))]
     found = [_judge_chain(chain, given, statements, context, words) for chain, given in _unfolded(chains)]
@@ -95,13 +81,26 @@ def judge(parts: Parts, stated: Sequence[Statement], words: Vocabulary) -> Findi
     return Finding(status, ", ".join(names), settings, assumptions, found[0].reason)
 
 
+def _completed(chain: Chain, stated: Sequence[Statement]) -> Chain:
+    """A formula that stands alone as an equation, where the claim states one that does."""
+    if not any(s.quantity == FORMULA for s in stated):
+        raise LatexError(chain.place, f"{chain.latex[0][:40]}: an expression that is no equation")
+    left = Name(FORMULA, FORMULA.name, chain.place)
+    return Chain((left, *chain.sides), ("=",), chain.place, (FORMULA.name, *chain.latex))
+
+
+def _approach(limit: tuple[Any, Any]) -> str:
+    return f"{limit[0]} -> {limit[1]}"
+
+
 def _is_finite(statement: Statement) -> bool:
     return statement.setting != "" and "oo" not in statement.setting
 
 
 def _context(parts: Parts) -> tuple[_Context, list[Chain]]:
-    """Inequalities, values of parameters (``\\gamma = 1``) and ``N = \\infty`` beside the equations."""
-    given = tuple(_relation(c) for c in parts.conditions)
+    """Inequalities, limits, values of parameters (``\\gamma = 1``) and ``N = \\infty`` beside the equations."""
+    given = tuple(_relation(c) for c in parts.conditions if c.relation != "to")
+    limits = tuple((evaluate(c.left), evaluate(c.right)) for c in parts.conditions if c.relation == "to")
     put: dict[Symbol, Any] = {}
     infinite = False
     chains: list[Chain] = []
@@ -113,7 +112,9 @@ def _context(parts: Parts) -> tuple[_Context, list[Chain]]:
             infinite = True
         else:
             put[special[0]] = special[1]
-    return _Context(given, FrozenMap(put), infinite), chains or list(parts.chains)
+    infinite = infinite or (N, oo) in limits
+    limits = tuple(limit for limit in limits if limit != (N, oo))
+    return _Context(given, FrozenMap(put), infinite, limits), chains or list(parts.chains)
 
 
 def _relation(condition: Condition) -> Basic:
@@ -166,6 +167,12 @@ def _judge_chain(
     links = _links(chain)
     relations = (*context.given, *given)
     stated = [s for s in stated if _can_hold((*s.given, *relations))]
+    if "to" in chain.relations:
+        stated = [s for s in stated if s.relation == "to"] or stated
+    elsewhere = [s for s in stated if s.limits and not set(context.limits) <= set(s.limits)]
+    stated = [s for s in stated if s not in elsewhere]
+    if elsewhere and not stated:
+        return Finding("undecided", elsewhere[0].name, reason=f"the claim is about {_approach(elsewhere[0].limits[0])}")
     results = [(s, _combined(links, s, relations)) for s in stated]
     matched = [(s, r) for s, (r, _) in results if r.matches]
     if matched:
@@ -178,6 +185,8 @@ def _judge_chain(
     defined = [d for d in named.values() if _defines(links[0].values[0], d.quantity)]
     if defined and not any(_is_relevant(links[:1], s) for s in stated if s.quantity == links[0].values[0]):
         results = [(d, _combined(links, _special(d, context), relations)) for d in defined]
+    if "~" in chain.relations:
+        results = [(s, found) for s, found in results if s.relation in ("~", "to")] or results
     return _no_match(links, results, relations, words)
 
 
@@ -233,6 +242,7 @@ def _match(found: Sequence[tuple[Statement, Result]], context: _Context, given: 
     same = [(s, r) for s, r in found if s.name == first.name]
     settings = tuple(dict.fromkeys(s.setting for s, _ in same if s.setting))
     needed = [str(relation) for relation in (*first.given, *given)]
+    needed += [_approach(limit) for limit in first.limits[:1]]
     needed += [*first.notes, *result.assumptions, *(f"{k} = {v}" for k, v in context.put.items())]
     status: Literal["match", "enclosed"] = "match" if result.answer == "exact" else "enclosed"
     return Finding(status, first.name, settings, tuple(dict.fromkeys(needed)), result.reason)
@@ -243,7 +253,7 @@ def _match(found: Sequence[tuple[Statement, Result]], context: _Context, given: 
 
 def _relevant(links: Sequence[_Link], statement: Statement) -> bool:
     """Whether an equation speaks of the quantity of a statement."""
-    if isinstance(statement.value, Words) or isinstance(statement.quantity, str):
+    if isinstance(statement.value, Words):
         return any(isinstance(v, Words) for link in links for v in link.values)
     quantities = statement.quantity if isinstance(statement.quantity, tuple) else (statement.quantity,)
     values = [prepared(v, statement) for link in links for v in link.values if isinstance(v, Expr)]
@@ -289,13 +299,6 @@ def _is_relevant(links: Sequence[_Link], statement: Statement) -> bool:
         return _relevant(links, statement)
     except (GradlineError, ValueError, TypeError):
         return False
-
-
-def shown_quantity(quantity: Any) -> str:
-    """A quantity of a statement in words."""
-    if isinstance(quantity, tuple):
-        return " or ".join(map(shown_quantity, quantity))
-    return f"d{quantity.args[0]}/d{quantity.args[1]}" if isinstance(quantity, Rate) else str(quantity)
 
 
 def _repaired(

@@ -17,6 +17,7 @@ from theory.errors import GradlineError
 from theory.identities import normal_form
 from theory.inputs import conditions
 from theory.latex.check.comparison import compare_with
+from theory.latex.check.findings import Repair
 from theory.latex.check.preparing import prepared
 from theory.latex.check.stated import Statement
 from theory.latex.check.values import BITS, NoValueError, Values, value_of, values_at
@@ -36,12 +37,12 @@ from theory.latex.parser.nodes import (
     children,
     with_children,
 )
-from theory.latex.parser.vocabulary import MOVING, Vocabulary
+from theory.latex.parser.vocabulary import FORMULA, MOVING, Vocabulary
 from theory.latex.source.tokens import LatexError, Place
 from theory.symbols import K, M, N, alpha, b, c_OV, c_QK, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n, t
 from theory.witnesses import points
 
-__all__ = ["Repair", "factor_of", "repair", "tables_of", "vanishes"]
+__all__ = ["factor_of", "repair", "tables_of", "vanishes"]
 
 _POINTS = 2
 _MOST_PROOFS = 4
@@ -59,14 +60,6 @@ _SWAPS: dict[Symbol, tuple[Symbol, ...]] = {
     N: (b, K, M),
     M: (b, K, N),
 }
-
-
-@dataclass(frozen=True)
-class Repair:
-    """A change in words, and where."""
-
-    text: str
-    place: Place
 
 
 @dataclass(frozen=True)
@@ -94,7 +87,7 @@ def repair(
     """
     tables = [(s, tables_of(s, given, sides)) for s in statements if s.kind == "equation" and s.relation == relation]
     tables = [(s, found) for s, found in tables if found]
-    used = {name.symbol for side in sides for name in _names(side)}
+    used = {name.symbol for side in sides for name in _names(side)} - {FORMULA}
     edits = sorted(_edits(sides, used, words), key=lambda e: e.rank)
     proofs = 0
     for edit, left, right in ((e, *_put(sides, e)) for e in edits):
@@ -183,6 +176,8 @@ def _local(node: Node, used: set[Symbol], words: Vocabulary) -> Iterator[_Edit]:
     if isinstance(node, Sum):
         yield from _signs(node)
     elif isinstance(node, Name):
+        if node.symbol == FORMULA:
+            return
         yield from _symbols(node, used, words)
         yield from _numbers_at(node)
     elif isinstance(node, Number):

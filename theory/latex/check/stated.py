@@ -9,35 +9,37 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from sympy import Ei, Expr, Gt, Integer, exp, log, sqrt
+from sympy import Ei, Expr, Gt, Integer, exp, log, oo, sqrt
 
 from theory.frozen import FrozenMap
 from theory.latex.claims.equations import Equation, equations
 from theory.latex.names import SCALARS
 from theory.latex.notation import Rate
-from theory.latex.parser.evaluate import NAMED
-from theory.latex.parser.vocabulary import DENOMINATOR, start_symbol
-from theory.latex.printer import MatrixForm
+from theory.latex.parser.evaluate import NAMED, matrix_root
+from theory.latex.parser.vocabulary import DENOMINATOR, FORMULA, next_step, start_symbol
+from theory.latex.printer import MatrixForm, MatrixRoot
 from theory.paper.settings import ALPHA, NORM2_OV, SETTINGS, SIGMA_OV, D, Setting
 from theory.registry import Claim
 from theory.symbols import K, alpha, b, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n, t
-from theory.words import Words
+from theory.words import Words, matrix
 
 __all__ = ["FUNCTION_DEFINITIONS", "Statement", "definition_statements", "statements"]
 
-Kind = Literal["equation", "constant", "words", "constant words", "identity", "sign"]
+Kind = Literal["equation", "constant", "words", "constant words", "identity", "sign", "inequality"]
 
 
 @dataclass(frozen=True)
 class Statement:
     """One thing that a claim states.
 
-    ``kind`` "equation": ``quantity = value``, where ``quantity`` is a symbol or a `Rate`; "constant": ``value`` does
-    not change in time, as a function of the symbols ``quantity``; "words": the matrix equation ``quantity = value``;
-    "constant words"; "identity": ``value`` is 0; "sign": ``quantity`` has the sign of ``value``. ``relation`` is
-    ``"~"`` for an asymptotic statement. ``setting`` names the setting, ``given`` are the relations that the statement
-    needs, ``definitions`` what named quantities stand for, ``starts`` the symbols of values at time 0; with
-    ``fixed_attention`` alpha is a parameter of its own.
+    ``kind`` "equation": ``quantity = value``, where ``quantity`` is a symbol or a `Rate`, or `FORMULA` for a value
+    that stands alone; "constant": ``value`` does not change in time, as a function of the symbols ``quantity``;
+    "words": the matrix equation ``quantity = value``; "constant words"; "identity": ``value`` is 0; "sign":
+    ``quantity`` has the sign of ``value``; "inequality": ``value`` is positive. ``relation`` is ``"~"`` for an
+    asymptotic statement, ``"to"`` for a limit; ``limits`` are the symbols with the values they tend to then, any of
+    which says it. ``setting`` names the setting, ``given`` are the relations that the statement needs, ``definitions``
+    what named quantities stand for, ``starts`` the symbols of values at time 0; with ``fixed_attention`` alpha is a
+    parameter of its own.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Statement:
     starts: Mapping[Any, Any] = field(default_factory=lambda: FrozenMap({}))
     notes: tuple[str, ...] = ()
     fixed_attention: bool = False
+    limits: tuple[tuple[Any, Any], ...] = ()
 
 
 _L, _mu, _mu_0 = (SCALARS[name] for name in ("L", "mu", "mu_0"))
@@ -58,11 +61,14 @@ _STARTS = FrozenMap({s: start_symbol(s) for s in (mu_OV, mu_QK)})
 _FIXED = ("fixed-attention-collapsed", "fixed-attention-factorized")
 _NOTES: Mapping[str, tuple[str, ...]] = {
     "flow-published": ("K = b, N = oo, gamma = 1",),
-    "early-time": ("both circuits collapsed, from the origin, t -> 0",),
-    "loss-rate": ("both circuits collapsed, t -> oo",),
-    "attention-limit": ("both circuits collapsed, t -> oo",),
+    "early-time": ("both circuits collapsed, from the origin",),
+    **dict.fromkeys(("loss-rate", "attention-limit"), ("both circuits collapsed",)),
     **dict.fromkeys(_FIXED, ("the attention alpha is held fixed",)),
 }
+_EARLY = ((t, Integer(0)), (mu_QK, Integer(0)), (mu_OV, Integer(0)))
+_LATE = ((t, oo), (mu_OV, oo), (mu_QK, oo), (alpha, Integer(1)), (_L, Integer(0)))
+#: Where the asymptotic statements hold; on their curves any of these says the same.
+_LIMITS = {"early-time": _EARLY, "time-on-curve": _EARLY, "loss-rate": _LATE, "attention-limit": _LATE}
 _POSITIVE_CURVE = (Gt(mu_QK, 0, evaluate=False), Gt(mu_OV, 0, evaluate=False))
 
 #: The named functions of the theory by what they do to an argument.
@@ -124,20 +130,39 @@ def _statement(equation: Equation, claim: str) -> Iterator[Statement]:
         "given": equation.branch,
         "notes": _NOTES.get(claim, ()),
         "fixed_attention": claim in (*_FIXED, "attention-sensitivity"),
+        "limits": _LIMITS.get(claim, ()) if equation.relation in ("~", "to") else (),
     }
     left, right, name = equation.left, equation.right, equation.name.partition(" [")[0]
     if claim == "time-on-curve":
         about["given"] = _POSITIVE_CURVE
     if equation.relation == "const":
         yield from _constant(name, left, claim, about)
-    elif isinstance(left, MatrixForm) and left.kind == "rate" and isinstance(right, Words):
-        yield Statement(name, "words", f"d{left.letter}/dt", right, **about)
+    elif isinstance(left, MatrixForm | Words):
+        yield from _words(name, left, right, about)
+    elif left is None and isinstance(right, Expr):
+        yield Statement(name, "equation", FORMULA, right, **about)
     elif not isinstance(left, Expr) or not isinstance(right, Expr):
         return
     elif equation.relation in (">", "<") and right == 0 and isinstance(left, Rate):
+        about["definitions"] = FrozenMap({k: v for k, v in names.items() if k not in left.free_symbols})
         yield Statement(name, "sign", left, Integer(1 if equation.relation == ">" else -1), **about)
-    elif equation.relation in ("=", "~"):
+    elif equation.relation in (">", "<"):
+        value = left - right if equation.relation == ">" else right - left
+        yield Statement(name, "inequality", None, value, relation=">", **about)
+    elif equation.relation in ("=", "~", "to"):
         yield from _equation(name, left, right, equation.relation, about)
+
+
+def _words(name: str, left: MatrixForm | Words, right: Any, about: dict[str, Any]) -> Iterator[Statement]:
+    """An equation of matrices; a root also by its square."""
+    if isinstance(left, MatrixForm):
+        quantity = f"d{left.letter}/dt" if left.kind == "rate" else next_step(left.letter)
+        left = matrix(quantity)
+    if isinstance(right, MatrixRoot):
+        yield Statement(name, "words", left, matrix_root(right.square), **about)
+        yield Statement(f"{name} squared", "words", left @ left, right.square, **about)
+    elif isinstance(right, Words):
+        yield Statement(name, "words", left, right, **about)
 
 
 def _constant(name: str, value: Any, claim: str, about: dict[str, Any]) -> Iterator[Statement]:
@@ -157,8 +182,8 @@ def _constant(name: str, value: Any, claim: str, about: dict[str, Any]) -> Itera
 def _equation(name: str, left: Any, right: Any, relation: str, about: dict[str, Any]) -> Iterator[Statement]:
     """An equation, solved for its quantity."""
     solved = _solved(left, right) or _solved(right, left)
-    if relation == "~":
-        yield Statement(name, "equation", left, right, relation="~", **about)
+    if relation in ("~", "to"):
+        yield Statement(name, "equation", left, right, relation=relation, **about)
     elif solved is None:
         yield Statement(name, "identity", None, left - right, **about)
     else:

@@ -6,20 +6,19 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from sympy import Basic
-
 from theory.identities import prove_zero
 from theory.latex.claims.equations import Equation, equations, folded
 from theory.latex.notation import Notation
-from theory.latex.parser import parse_latex
-from theory.latex.printer import MatrixForm
+from theory.latex.parser.equations import read_sides
+from theory.latex.parser.evaluate import evaluate, matrix_root
+from theory.latex.parser.vocabulary import CONSTANT, next_step
+from theory.latex.printer import MatrixForm, MatrixRoot
 from theory.registry import Claim
 from theory.words import Words, matrix
 
 __all__ = ["check_overrides"]
 
-_RELATIONS = {"const": "=", "~": r"\sim", "to": r"\to"}
-_CONSTANTS = (r"\mathrm{const}", r"\text{const}", r"\mathrm{const.}")
+_WRITTEN = {**dict.fromkeys("=<>", ""), "~": r"\sim", "to": r"\to", ">=": r"\ge", "<=": r"\le", "!=": r"\ne"}
 
 
 def check_overrides(claims: Iterable[Claim], notation: Notation) -> None:
@@ -39,33 +38,38 @@ def check_overrides(claims: Iterable[Claim], notation: Notation) -> None:
 
 
 def _check(equation: Equation, latex: str, notation: Notation) -> None:
-    for side, value in _sides(equation, latex):
-        if not _same(parse_latex(side, notation), _plain(value)):
-            raise ValueError(f"overrides: {equation.id}: {side} is not {value}; expected the same in other words")
+    sides, relations = read_sides(latex, notation)
+    expected, relation = _sides(equation)
+    if len(expected) != len(sides) or any(found != relation for found in relations):
+        what = (
+            f"one {_WRITTEN[relation] or relation} between a left and a right side"
+            if relation
+            else "an expression alone"
+        )
+        raise ValueError(f"overrides: {equation.id}: expected {what}")
+    for read, value in zip(sides, expected, strict=True):
+        if not _same(evaluate(read), value):
+            raise ValueError(f"overrides: {equation.id}: {latex} is not {_shown(expected, relation)} in other words")
 
 
-def _sides(equation: Equation, latex: str) -> list[tuple[str, Any]]:
-    """The sides of an override, each with what it stands for."""
+def _sides(equation: Equation) -> tuple[tuple[Any, ...], str]:
+    """What the sides of an equation are read as, and the relation between them."""
     if equation.left is None:
-        return [(latex, equation.right)]
-    sign = _RELATIONS.get(equation.relation, equation.relation)
-    sides = [side.strip() for side in latex.split(sign)]
-    if len(sides) != 2:
-        raise ValueError(f"overrides: {equation.id}: expected one {sign} between a left and a right side")
-    if equation.relation != "const":
-        return list(zip(sides, (equation.left, equation.right), strict=True))
-    if sides[1] not in _CONSTANTS:
-        raise ValueError(f"overrides: {equation.id}: expected {sign} {_CONSTANTS[0]} at the end")
-    return [(sides[0], equation.left)]
+        return (equation.right,), ""
+    if equation.relation == "const":
+        return (equation.left, CONSTANT), "="
+    return (_read(equation.left), _read(equation.right)), equation.relation
 
 
-def _plain(value: Any) -> Any:
-    """What the parser reads for a side; forms of matrices beside derivatives have no reading."""
-    if isinstance(value, MatrixForm) and value.kind == "rate":
-        return matrix(f"d{value.letter}/dt")
-    if isinstance(value, Basic | Words):
-        return value
-    raise ValueError(f"overrides: {value} can't be read back; leave this equation as it is")
+def _read(value: Any) -> Any:
+    """What the parser reads for a side: matrices after a step, derivatives and roots of them are letters."""
+    if isinstance(value, MatrixForm):
+        return matrix(f"d{value.letter}/dt" if value.kind == "rate" else next_step(value.letter))
+    return matrix_root(value.square) if isinstance(value, MatrixRoot) else value
+
+
+def _shown(sides: tuple[Any, ...], relation: str) -> str:
+    return f" {relation} ".join(map(str, sides))
 
 
 def _same(read: Any, value: Any) -> bool:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from theory.latex.notation import Notation
 from theory.latex.parser.atoms import FormulaReader
 from theory.latex.parser.grammar import relation_at
 from theory.latex.parser.nodes import Branch, Cases, Node
 from theory.latex.parser.rows import Group, Row, groups_of, without_stop
-from theory.latex.parser.vocabulary import Vocabulary
+from theory.latex.parser.vocabulary import Vocabulary, read_key, vocabulary
 from theory.latex.source.document import Display
-from theory.latex.source.items import Environment, Item, TextItem, is_command, is_mark, text_of
-from theory.latex.source.tokens import LatexError, Place
+from theory.latex.source.items import Environment, Item, TextItem, is_command, is_mark, key_text, nest, text_of
+from theory.latex.source.tokens import LatexError, Place, tokenize
 
-__all__ = ["Chain", "Condition", "Group", "Row", "groups_of", "read_group", "read_parts"]
+__all__ = ["Chain", "Condition", "Group", "Row", "groups_of", "read_group", "read_parts", "read_sides"]
 
 _CONNECTORS = frozenset(
     (
@@ -28,7 +29,7 @@ _CONDITIONS = ("<", "<=", ">", ">=", "!=")
 
 @dataclass(frozen=True)
 class Chain:
-    """``a = b = c``: sides and the relations between them."""
+    """``a = b = c``: sides and the relations between them; an expression that stands alone has one side."""
 
     sides: tuple[Node | Cases, ...]
     relations: tuple[str, ...]
@@ -38,7 +39,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Condition:
-    """An inequality that a paper writes beside an equation."""
+    """An inequality, or ``t \\to 0``, that a paper writes beside an equation or alone."""
 
     left: Node
     relation: str
@@ -48,7 +49,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Parts:
-    """What one equation says: chains of equalities, and the conditions beside them."""
+    """What one equation says: chains of equalities, and the conditions beside them; or inequalities alone."""
 
     chains: tuple[Chain, ...]
     conditions: tuple[Condition, ...] = field(default=())
@@ -75,7 +76,10 @@ def read_parts(items: Sequence[Item], words: Vocabulary, end: Place) -> Parts:
             conditions.append(found)
         elif found is not None:
             chains.append(found)
-    if not chains:
+    alone = next((chain for chain in chains if not chain.relations), None)
+    if alone is not None and len(chains) > 1:
+        raise LatexError(alone.place, f"{alone.latex[0][:40]}: an expression that is no equation")
+    if not chains and all(condition.relation == "to" for condition in conditions):
         raise LatexError(items[0].place if items else end, "no equation here; expected something with =")
     return Parts(tuple(chains), tuple(conditions))
 
@@ -139,28 +143,62 @@ def _sides(items: Sequence[Item]) -> tuple[list[list[Item]], list[str], list[Ite
     return sides, relations, signs
 
 
+def read_sides(latex: str, notation: Notation) -> tuple[tuple[Node, ...], tuple[str, ...]]:
+    r"""The sides of one equation in LaTeX, and the relations between them.
+
+    Parameters: ``latex``, without dollars; ``notation``, the symbol table. Raises: `LatexError`.
+
+    >>> from theory.latex.notation import Notation
+    >>> read_sides(r"L \le \alpha", Notation())[1]
+    ('<=',)
+    """
+    lines = latex.split("\n")
+    end = Place("formula", len(lines), len(lines[-1]) + 1)
+    sides, relations, _ = _sides(nest(list(tokenize(latex, "formula")), end))
+    words = vocabulary(notation)
+    return tuple(FormulaReader(side, words, end).everything() for side in sides), tuple(relations)
+
+
 def _piece(items: Sequence[Item], words: Vocabulary, end: Place) -> Chain | Condition | None:
     if not items:
         return None
     sides, relations, signs = _sides(items)
-    if not relations:
-        raise LatexError(items[0].place, f"{text_of(items)[:40]}: an expression that is no equation")
+    if not relations and _is_fenced(items):
+        return _piece(items[1:-1], words, end)
     for relation, sign in zip(relations, signs, strict=True):
         if relation == "?":
             raise LatexError(sign.place, f"the relation {text_of([sign])} is not understood")
-    for side, sign in zip(sides, [signs[0], *signs], strict=True):
-        if not side:
+    for at, sign in enumerate(signs):
+        if not sides[at] or not sides[at + 1]:
             raise LatexError(sign.place, f"{text_of([sign])} lacks a side")
-    if all(relation in _CONDITIONS for relation in relations):
+    if relations and all(relation in _CONDITIONS for relation in relations):
         if len(sides) != 2:
             raise LatexError(signs[1].place, "a chain of inequalities is not understood")
         left, right = (FormulaReader(side, words, end).everything() for side in sides)
         return Condition(left, relations[0], right, items[0].place)
+    if relations == ["to"] and read_key(sides[0]) is not None:
+        left, right = (FormulaReader(side, words, end).everything() for side in (sides[0], _without_side(sides[1])))
+        return Condition(left, "to", right, items[0].place)
     if any(relation in _CONDITIONS for relation in relations):
         raise LatexError(signs[0].place, "equalities and inequalities in one chain are not understood")
     ends = [sign.place for sign in signs] + [end]
     nodes = tuple(_side(side, words, place) for side, place in zip(sides, ends, strict=True))
     return Chain(nodes, tuple(relations), items[0].place, tuple(text_of(side) for side in sides))
+
+
+def _is_fenced(items: Sequence[Item]) -> bool:
+    """Whether items are one relation in parentheses, such as ``(t \\to 0)``."""
+    if len(items) < 4 or not is_mark(items[0], "(") or not is_mark(items[-1], ")"):
+        return False
+    inside = items[1:-1]
+    return not any(is_mark(item, "(", ")") for item in inside) and bool(_sides(inside)[1])
+
+
+def _without_side(items: Sequence[Item]) -> Sequence[Item]:
+    """A limit without the sign that tells from which side it is reached, as in ``0^+``."""
+    if len(items) > 2 and is_mark(items[-2], "^") and key_text(items[-1:]) in ("+", "-"):
+        return items[:-2]
+    return items
 
 
 def _side(items: Sequence[Item], words: Vocabulary, end: Place) -> Node | Cases:

@@ -31,7 +31,7 @@ from theory.latex.parser.vocabulary import start_symbol
 from theory.latex.source.tokens import LatexError
 from theory.words import Words, matrix
 
-__all__ = ["NAMED", "evaluate"]
+__all__ = ["NAMED", "evaluate", "matrix_root"]
 
 _LARGEST_EXPONENT = 1000
 
@@ -139,6 +139,8 @@ def _quotient(node: Quotient) -> Any:
 def _power(node: Power) -> Any:
     base, exponent = evaluate(node.base), _scalar(node.exponent, "exponent")
     if isinstance(base, Words):
+        if exponent == Rational(1, 2):
+            return _root(base, node)
         if not (exponent.is_Integer and 1 <= exponent <= 9):
             raise LatexError(node.place, "a matrix to a power other than a small whole number")
         return reduce(lambda a, b: a @ b, [base] * int(exponent))
@@ -147,6 +149,29 @@ def _power(node: Power) -> Any:
     if base == 0 and not exponent.is_positive:
         raise LatexError(node.place, "0 to a power that is not positive")
     return base**exponent
+
+
+def _root(square: Words, node: Node) -> Words:
+    """The positive semidefinite root of a product ``A A^T``."""
+    try:
+        return matrix_root(square)
+    except ValueError as error:
+        raise LatexError(node.place, str(error)) from None
+
+
+def matrix_root(square: Words) -> Words:
+    """The positive semidefinite square root of ``A A^T``, as a letter of its own.
+
+    Raises: ``ValueError`` for another matrix.
+
+    >>> print(matrix_root(matrix("W") @ matrix("W").T))
+    (W W^T)^(1/2)
+    """
+    word, scale = next(iter(square.terms.items()), ((), 0))
+    half = word[: len(word) // 2]
+    if not half or len(square.terms) > 1 or scale != 1 or Words.of({half: 1}) @ Words.of({half: 1}).T != square:
+        raise ValueError(f"the root of a matrix {square} that is not written as A A^T")
+    return matrix(f"({square})^(1/2)")
 
 
 def _transpose(node: Transpose) -> Any:

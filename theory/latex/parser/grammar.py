@@ -25,7 +25,8 @@ RELATIONS = {
     **dict.fromkeys(("ge", "geq", "geqslant"), ">="),
     **dict.fromkeys(("ne", "neq"), "!="),
     **dict.fromkeys(("approx", "simeq", "sim", "asymp"), "~"),
-    **dict.fromkeys(("propto", "to", "in", "mapsto", "ll", "gg", "rightarrow", "longrightarrow", "lesssim"), "?"),
+    **dict.fromkeys(("to", "rightarrow", "longrightarrow"), "to"),
+    **dict.fromkeys(("propto", "in", "mapsto", "ll", "gg", "lesssim"), "?"),
     **dict.fromkeys(("gtrsim", "implies", "iff", "Rightarrow", "Leftrightarrow", "cong", "notin", "subset"), "?"),
 }
 
@@ -33,7 +34,7 @@ RELATIONS = {
 def relation_at(items: Sequence[Item], at: int) -> tuple[str, int] | None:
     r"""The relation that starts at a position, and the position behind it.
 
-    Returns: ``"="``, ``"<"``, ``"<="``, ``">"``, ``">="``, ``"!="``, ``"~"`` or ``"?"`` (one that is not understood).
+    Returns: ``"="``, ``"<"``, ``"<="``, ``">"``, ``">="``, ``"!="``, ``"~"``, ``"to"`` or ``"?"`` (not understood).
     """
     item = items[at]
     if not isinstance(item, Token):
@@ -278,7 +279,7 @@ class Reader:
             if only.kind == "digit" and font is only and self.is_number():
                 raise self.error(f"only the {only.text} is in the exponent; put braces around the number", only)
             if only.is_mark("-", "+", "*", "'", "(", "["):
-                raise self.error(f"{only.text} alone in an exponent; put braces around all of it", only)
+                raise self.error(f"{only.text} alone in an exponent is not understood here", only)
             if only.kind == "command" and only.text in ("frac", "tfrac", "dfrac", "sqrt"):
                 raise self.error(f"{only.source} in an exponent without braces", only)
         if items and is_mark(items[0], "(") and is_mark(items[-1], ")"):

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONSTANT",
+    "FORMULA",
     "FUNCTIONS",
     "NAMED_FUNCTIONS",
     "Key",
     "Vocabulary",
+    "next_step",
     "read_base",
     "read_key",
     "start_symbol",
@@ -83,6 +85,8 @@ FUNCTIONS: Mapping[str, str] = {
 
 #: A constant of integration, whose value is not said.
 CONSTANT = Symbol("const", real=True)
+#: What a formula that stands alone, without a left side, is equal to.
+FORMULA = Symbol("the formula", real=True)
 
 #: The denominator of the velocities.
 DENOMINATOR = Symbol("D", positive=True)
@@ -203,6 +207,11 @@ def _norm_key(items: Sequence[Item]) -> Key | None:
     return None
 
 
+def next_step(letter: str) -> str:
+    """The name of a matrix after one step."""
+    return f"{letter}^+"
+
+
 class _Builder:
     """Collects spellings; two symbols with one spelling are an error."""
 
@@ -240,8 +249,12 @@ class _Builder:
     def letter(self, letter: str, latex: str) -> None:
         """One spelling of a matrix."""
         key = read_key(_parsed(latex, self.macros))
-        if key is not None and key not in self.scalars:
-            self.letters.setdefault(key, letter)
+        if key is None or key in self.scalars:
+            return
+        self.letters.setdefault(key, letter)
+        after = key._replace(sup="+")
+        if not key.sup and letter not in ("I", "1") and after not in self.scalars:
+            self.letters.setdefault(after, next_step(letter))
 
 
 def vocabulary(notation: Notation, macros: Macros | None = None) -> Vocabulary:

@@ -19,11 +19,17 @@ ACCEPTED = {
     "product-flow.dW-dt": r"\frac{dW}{dt}=-\eta U U^\top G-\eta G V V^\top",
     "loss-rate.L": r"L\sim\frac{b(M-1)}{t\eta_{\mathrm{OV}}}",
     "rescaling-balanced.factor": r"2\lvert\mu\rvert\sigma",
+    "line-gradient-descent.step": r"W^+ = -hG + W",
+    "balanced-root.U-U-T": r"U U^\top = \sqrt{W W^\top}",
+    "time-on-curve.limit": r"\frac{\mu_{OV}^2}{\mu_{QK}} \to 2\frac{m+n}{n\kappa\gamma}",
+    "attention-monotone.dL-dt": r"\dot{L} < 0",
 }
 REFUSED = {
     f"{RATE}={RIGHT.replace('-1', '')}": "is not",
     f"{RATE}={RIGHT}={RIGHT}": "expected one =",
     RIGHT: "expected one =",
+    f"{RATE}<{RIGHT}": "expected one =",
+    f"{RATE}={RIGHT}+0<1": "expected one =",
     f"{RATE.replace('OV', 'QK')}={RIGHT}": "is not",
     f"{RATE}={RIGHT[:-1]}": "1:",
     f"{RATE}=-{RIGHT}": "is not",
