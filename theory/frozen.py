@@ -9,6 +9,9 @@ from typing import Any
 __all__ = ["FrozenMap"]
 
 
+_MISSING = object()
+
+
 class FrozenMap(Mapping[Any, Any]):
     """A read-only mapping; a key that is a symbol may also be given by its name.
 
@@ -28,13 +31,24 @@ class FrozenMap(Mapping[Any, Any]):
     def __reduce__(self) -> tuple[type[FrozenMap], tuple[dict[Any, Any]]]:
         return type(self), (self._values,)
 
-    def __getitem__(self, key: Any) -> Any:
-        try:
+    def _find(self, key: Any) -> Any:
+        """The value of a key or of a symbol of this name; `_MISSING` where there is none."""
+        if key in self._values:
             return self._values[key]
-        except KeyError:
-            for known, value in self._values.items():
-                if getattr(known, "name", None) == key:
-                    return value
+        return next((v for known, v in self._values.items() if getattr(known, "name", None) == key), _MISSING)
+
+    def __contains__(self, key: Any) -> bool:
+        return self._find(key) is not _MISSING
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, or the default."""
+        found = self._find(key)
+        return default if found is _MISSING else found
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self._find(key)
+        if found is not _MISSING:
+            return found
         names = [str(k) for k in self._values]
         near = get_close_matches(str(key), names, 1, 0.3)
         hint = f"; did you mean {near[0]}?" if near else ""

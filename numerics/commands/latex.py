@@ -63,27 +63,32 @@ def latex(
 def _files(
     known: Sequence[Claim], chosen: Notation, evidence: str | None, width: float
 ) -> tuple[dict[str, bytes], Mapping[str, tuple[str, str]]]:
-    """Every file, with the verdicts; a second process decides them and draws."""
-    from numerics.latex_figures import attention_figure
+    """Every file, with the verdicts; one process beside this one draws, another decides."""
     from numerics.latex_verdicts import recorded_verdicts, second_process, verdicts_by_id
     from theory.latex.documents import bodies
 
     if evidence is not None:
         verdicts: Mapping[str, tuple[str, str]] = recorded_verdicts(evidence, known)
-        return _complete(known, chosen, verdicts, bodies(known, chosen, width), [attention_figure()]), verdicts
-    _derive_all()
-    pool = second_process()
-    try:
-        deciding, drawing = pool.submit(verdicts_by_id, [c.id for c in known]), pool.submit(attention_figure)
-        texts = bodies(known, chosen, width)
-        verdicts, figure = deciding.result(), drawing.result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        return _complete(known, chosen, verdicts, bodies(known, chosen, width), [_drawn()]), verdicts
+    with second_process() as artist:
+        drawing = artist.submit(_drawn)
+        _derive_all()
+        with second_process() as judge:
+            deciding = judge.submit(verdicts_by_id, [c.id for c in known])
+            texts = bodies(known, chosen, width)
+            verdicts, figure = deciding.result(), drawing.result()
     return _complete(known, chosen, verdicts, texts, [figure]), verdicts
 
 
+def _drawn() -> Figure:
+    """The figure; what draws it is loaded where it is drawn."""
+    from numerics.latex_figures import attention_figure
+
+    return attention_figure()
+
+
 def _derive_all() -> None:
-    """Derive what both processes need, once."""
+    """Derive what this process and the one that decides need, once."""
     from theory.paper.settings import SETTINGS, setting_flow
 
     for setting in SETTINGS:

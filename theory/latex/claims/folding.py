@@ -6,10 +6,11 @@ every setting, the formula is that remainder times those powers. The normal form
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import groupby, product
+from operator import itemgetter
 from typing import Any
 
 from sympy import Basic, Integer, Mul, Symbol, sqrt
@@ -29,6 +30,9 @@ _NAMED = tuple(SCALARS[name] for name in ("kappa", "norm2_QK", "sigma_QK", "sigm
 _POWERS = tuple(product((0, 1, -1), repeat=len(_NAMED)))
 #: What a formula is rid of by naming; each of them left over counts as much as a name.
 _SIZES = frozenset({eta_OV, eta_QK, K, M, b, N, *_NAMED})
+
+
+_SIZE_OF = itemgetter(0, 1)
 
 
 @dataclass(frozen=True)
@@ -81,11 +85,19 @@ def fold(values: Mapping[str, Any]) -> Folded | None:
     if not found:  # a root of a quotient: divide its square
         squares = {label: value**2 for label, value in values.items()}
         found = [sqrt(value) for value in _candidates(squares, images)]
-    for value in sorted(found, key=lambda v: (len(v.free_symbols & _SIZES), v.count_ops(), str(v))):
+    for value in _fewest_names_first(found):
         checked = _checked(value, values, images)
         if checked is not None:
             return checked
     return None
+
+
+def _fewest_names_first(found: Iterable[Any]) -> Iterator[Any]:
+    """Formulas by the names and operations in them, then as they are printed: printing all of them takes longest."""
+    sized = sorted(((len(v.free_symbols & _SIZES), v.count_ops(), v) for v in found), key=_SIZE_OF)
+    for _, alike in groupby(sized, key=_SIZE_OF):
+        values = [entry[2] for entry in alike]
+        yield from values if len(values) == 1 else sorted(values, key=str)
 
 
 def _candidates(values: Mapping[str, Any], images: Mapping[str, Mapping[Symbol, Any]]) -> Iterator[Any]:

@@ -18,7 +18,7 @@ from theory.words import Words, matrix
 
 __all__ = ["check_overrides"]
 
-_WRITTEN = {**dict.fromkeys("=<>", ""), "~": r"\sim", "to": r"\to", ">=": r"\ge", "<=": r"\le", "!=": r"\ne"}
+_WRITTEN = {"~": r"\sim", "to": r"\to", ">=": r"\ge", "<=": r"\le", "!=": r"\ne"}
 
 
 def check_overrides(claims: Iterable[Claim], notation: Notation) -> None:
@@ -41,11 +41,8 @@ def _check(equation: Equation, latex: str, notation: Notation) -> None:
     sides, relations = read_sides(latex, notation)
     expected, relation = _sides(equation)
     if len(expected) != len(sides) or any(found != relation for found in relations):
-        what = (
-            f"one {_WRITTEN[relation] or relation} between a left and a right side"
-            if relation
-            else "an expression alone"
-        )
+        sign = _WRITTEN.get(relation, relation)
+        what = f"one {sign} between a left and a right side" if sign else "an expression alone"
         raise ValueError(f"overrides: {equation.id}: expected {what}")
     for read, value in zip(sides, expected, strict=True):
         if not _same(evaluate(read), value):
