@@ -24,7 +24,7 @@ from theory.identities import Decision, prove_zero
 from theory.inputs import conditions
 from theory.latex.check.findings import Answer, Result
 from theory.latex.check.leading import compare_leading
-from theory.latex.check.preparing import prepared, prepared_alpha
+from theory.latex.check.preparing import prepared, prepared_alpha, speaks_of_no_loss
 from theory.latex.check.stated import Statement
 from theory.latex.names import SCALARS
 from theory.latex.notation import Rate
@@ -129,9 +129,8 @@ def _decide(value: Expr, given: tuple[Basic, ...], statement: Statement) -> Deci
     """Whether a value is zero, with the attention written out where that is needed."""
     if value.has(S.NaN, S.ComplexInfinity, S.Infinity, S.NegativeInfinity):
         return Decision("undecided", "no finite value")
-    loss = SCALARS["L"]
-    if statement.quantity != loss and value.has(loss) and not statement.value.has(loss):
-        value = value.xreplace({loss: LOSS})
+    if speaks_of_no_loss(statement):
+        value = value.xreplace({SCALARS["L"]: LOSS})
     decision = prove_zero(value, given)
     if decision.answer == "equal" or statement.fixed_attention or not value.has(alpha) or not value.has(mu_QK):
         return decision
@@ -320,12 +319,14 @@ def _compare_words(left: Any, right: Any, statement: Statement) -> Result:
         paper = _difference(left, right)
     elif statement.kind == "constant words":
         target = statement.value
-        constant = next((side for side in (left, right) if side == CONSTANT), None)
-        paper = next((s for s in (left, right) if isinstance(s, Words)), None)
-        if constant is None:
+        left, right = (matrix(CONSTANT.name) if side == CONSTANT else side for side in (left, right))
+        paper = _difference(left, right)
+        constant = paper is not None and ((CONSTANT.name, False),) in paper.terms
+        if paper is not None and constant:
+            paper = Words.of({word: c for word, c in paper.terms.items() if word != ((CONSTANT.name, False),)})
+        else:
             letters = {name for word in target.terms for name, _ in word} - {"1"}
             target = target.derivative({name: matrix(f"d{name}/dt") for name in letters})
-            paper = _difference(left, right)
     else:
         return Result("undecided", statement, "an equation of matrices, where the claim is one of scalars")
     if paper is None:

@@ -20,14 +20,16 @@ from theory.inputs import conditions
 from theory.latex.check.comparison import compare_with
 from theory.latex.check.findings import Finding, Repair, Result, shown_quantity
 from theory.latex.check.inequalities import judge_inequalities
-from theory.latex.check.preparing import prepared, prepared_alpha
+from theory.latex.check.preparing import prepared, prepared_alpha, speaks_of_no_loss
 from theory.latex.check.repair import factor_of, repair
 from theory.latex.check.stated import Statement, definition_statements
+from theory.latex.names import SCALARS
 from theory.latex.parser.equations import Chain, Condition, Parts
 from theory.latex.parser.evaluate import evaluate
 from theory.latex.parser.nodes import Cases, Name, Node
 from theory.latex.parser.vocabulary import CONSTANT, FORMULA, Vocabulary
 from theory.latex.source.tokens import LatexError
+from theory.paper.settings import LOSS
 from theory.symbols import PARAMETERS, STATES, N, alpha
 from theory.witnesses import decimal_bounds, holds, points
 from theory.words import Words
@@ -349,6 +351,8 @@ def _values(link: _Link, statement: Statement, point: Mapping[Symbol, Any]) -> d
     sides = [("left", link.values[0]), ("right", link.values[1])]
     for name, side in (*sides, (shown_quantity(statement.quantity), statement.quantity)):
         expr = prepared(side, statement).xreplace(put) if name in ("left", "right") else value
+        if speaks_of_no_loss(statement):
+            expr = expr.xreplace({SCALARS["L"]: LOSS})
         if not expr.free_symbols <= set(point):
             expr = expr.xreplace({alpha: prepared_alpha(statement)})
         text = _decimal(expr, point)

@@ -10,12 +10,13 @@ from sympy.core.function import AppliedUndef
 
 from theory.errors import GradlineError
 from theory.latex.check.stated import FUNCTION_DEFINITIONS, Statement
+from theory.latex.names import SCALARS
 from theory.latex.notation import Rate
 from theory.latex.parser.vocabulary import MOVING
 from theory.paper.settings import ALPHA
 from theory.symbols import alpha, gamma, t
 
-__all__ = ["prepared", "prepared_alpha"]
+__all__ = ["prepared", "prepared_alpha", "speaks_of_no_loss"]
 
 _ROUNDS = 4
 
@@ -68,6 +69,12 @@ def _total(inner: Expr, statement: Statement) -> Expr:
     if statement.fixed_attention:
         moving = [s for s in moving if s != alpha]
     return sympy.Add(*(diff(inner, s) * Rate(s, t) for s in moving), diff(inner, t))
+
+
+def speaks_of_no_loss(statement: Statement) -> bool:
+    """Whether the loss in an equation can only be that of the line: the statement has no loss of its own."""
+    loss = SCALARS["L"]
+    return bool(statement.quantity != loss and not getattr(statement.value, "free_symbols", frozenset()) & {loss})
 
 
 def prepared_alpha(statement: Statement) -> Expr:

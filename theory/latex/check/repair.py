@@ -21,6 +21,7 @@ from theory.latex.check.findings import Repair
 from theory.latex.check.preparing import prepared
 from theory.latex.check.stated import Statement
 from theory.latex.check.values import BITS, NoValueError, Values, value_of, values_at
+from theory.latex.names import SCALARS
 from theory.latex.notation import Rate
 from theory.latex.parser.evaluate import evaluate
 from theory.latex.parser.nodes import (
@@ -59,6 +60,7 @@ _SWAPS: dict[Symbol, tuple[Symbol, ...]] = {
     K: (b, M, N),
     N: (b, K, M),
     M: (b, K, N),
+    **{SCALARS[a]: (SCALARS[b],) for a, b in (("sigma_OV", "sigma_QK"), ("sigma_QK", "sigma_OV"))},
 }
 
 
@@ -204,6 +206,8 @@ def _numbers_at(node: Name) -> Iterator[_Edit]:
     place, one = node.place, Number(Fraction(1), node.place)
     yield _Edit(Call("Abs", (node,), place), f"|{node.latex}| in place of {node.latex}", place, 1)
     yield _Edit(_squared(node), f"{node.latex} squared", place, 3)
+    half = Quotient(one, Number(Fraction(2), place), place)
+    yield _Edit(Power(node, half, place), f"the square root of {node.latex}", place, 4)
     yield _Edit(one, f"no {node.latex}", place, 3)
     for sign in (-1, 1):
         text = f"{node.latex} {'+' if sign > 0 else '-'} 1 in place of {node.latex}"
@@ -267,6 +271,9 @@ def _factors(node: Node, used: set[Symbol], words: Vocabulary) -> Iterator[_Edit
         rank = 4 if symbol in used else 5
         yield _Edit(_times(name, node), f"a factor {latex}", place, rank)
         yield _Edit(Quotient(node, name, place), f"a factor 1/{latex}", place, rank)
+    latex = words.latex.get(alpha, alpha.name)
+    unread = Sum((Number(Fraction(1), place), Name(alpha, latex, place)), (1, -1), place)
+    yield _Edit(_times(unread, node), f"a factor 1 - {latex}", place, 5)
 
 
 def _negative(node: Node) -> Node:

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
+from theory.latex.check.preparing import speaks_of_no_loss
 from theory.latex.check.repair import tables_of, vanishes
 from theory.latex.check.stated import Statement
 from theory.latex.check.values import Values
+from theory.latex.names import SCALARS
 from theory.latex.parser.equations import Parts
 
 __all__ = ["Suggester"]
 
 _MOST = 3
 _ALIKE = 0.6
+
+
+def _without_loss(values: Values) -> Values:
+    """Values without the loss, which would make every formula for it true beside any claim."""
+    return {symbol: value for symbol, value in values.items() if symbol != SCALARS["L"]}
 
 
 class Suggester:
@@ -25,7 +32,9 @@ class Suggester:
         for claim, found in stated.items():
             for statement in found:
                 if statement.kind == "equation" and statement.relation == "=":
-                    self.tables.append((claim, tables_of(statement, (), ())))
+                    tables = tables_of(statement, (), ())
+                    own = speaks_of_no_loss(statement)
+                    self.tables.append((claim, [_without_loss(t) if own else t for t in tables]))
 
     def suggest(self, parts: Parts | None, labels: Sequence[str]) -> tuple[str, ...]:
         """At most three claims, those whose equation has the same value first."""

@@ -9,8 +9,9 @@ from flint import arb, ctx, fmpq
 
 from theory.balls import enclose
 from theory.errors import GradlineError
-from theory.latex.check.preparing import prepared, prepared_alpha
+from theory.latex.check.preparing import prepared, prepared_alpha, speaks_of_no_loss
 from theory.latex.check.stated import Statement
+from theory.latex.names import SCALARS
 from theory.latex.notation import Rate
 from theory.latex.parser.nodes import (
     Call,
@@ -26,6 +27,7 @@ from theory.latex.parser.nodes import (
     Sum,
 )
 from theory.latex.parser.vocabulary import start_symbol
+from theory.paper.settings import LOSS
 from theory.symbols import alpha, gamma, m, mu_QK, n
 from theory.witnesses import Point
 
@@ -58,6 +60,8 @@ def values_at(point: Point, statement: Statement) -> Values | None:
             found[quantity] = _ball(prepared(statement.value, statement), known, found)
             for symbol, meaning in statement.definitions.items():
                 found[symbol] = _ball(prepared(meaning, statement), known, found)
+            if speaks_of_no_loss(statement) and LOSS.free_symbols <= set(found):
+                found[SCALARS["L"]] = _ball(LOSS, known, found)
     except (NoValueError, GradlineError, ValueError):
         return None
     return found

@@ -70,7 +70,7 @@ def read_parts(items: Sequence[Item], words: Vocabulary, end: Place) -> Parts:
     """The chains and conditions that items say, separated by commas and words."""
     chains: list[Chain] = []
     conditions: list[Condition] = []
-    for piece in _pieces(items):
+    for piece in _opened(items):
         found = _piece(piece, words, end)
         if isinstance(found, Condition):
             conditions.append(found)
@@ -104,6 +104,12 @@ def _pieces(items: Sequence[Item]) -> Iterator[tuple[Item, ...]]:
         else:
             current.append(item)
     yield tuple(current)
+
+
+def _opened(items: Sequence[Item]) -> Iterator[tuple[Item, ...]]:
+    """Pieces, with those inside of a piece that is one relation in parentheses."""
+    for piece in _pieces(items):
+        yield from _pieces(piece[1:-1]) if _is_fenced(piece) else (piece,)
 
 
 def _is_remark(item: Item) -> bool:
@@ -163,8 +169,6 @@ def _piece(items: Sequence[Item], words: Vocabulary, end: Place) -> Chain | Cond
     if not items:
         return None
     sides, relations, signs = _sides(items)
-    if not relations and _is_fenced(items):
-        return _piece(items[1:-1], words, end)
     for relation, sign in zip(relations, signs, strict=True):
         if relation == "?":
             raise LatexError(sign.place, f"the relation {text_of([sign])} is not understood")

@@ -27,7 +27,7 @@ from theory.latex.parser.nodes import (
     Sum,
     Transpose,
 )
-from theory.latex.parser.vocabulary import start_symbol
+from theory.latex.parser.vocabulary import CONSTANT, start_symbol
 from theory.latex.source.tokens import LatexError
 from theory.words import Words, matrix
 
@@ -96,9 +96,9 @@ def _sum(node: Sum) -> Any:
     values = [(s, evaluate(t)) for s, t in zip(node.signs, node.terms, strict=True)]
     kinds = {isinstance(v, Words) for _, v in values}
     if len(kinds) > 1:
-        if any(v != 0 for _, v in values if not isinstance(v, Words)):
+        if any(v not in (0, CONSTANT) for _, v in values if not isinstance(v, Words)):
             raise LatexError(node.place, "a sum of a matrix and a scalar")
-        values = [(s, v) for s, v in values if isinstance(v, Words)]
+        values = [(s, matrix(CONSTANT.name) if v == CONSTANT else v) for s, v in values if v != 0]
     if True in kinds:
         return reduce(lambda total, item: total + item[0] * item[1], values, Words.of({}))
     return sympy.Add(*(sympy.Mul(s, *_factors(t)) for s, t in zip(node.signs, node.terms, strict=True)))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from theory.latex.parser.grammar import relation_at
-from theory.latex.source.commands import NUMBERED, ONE_EQUATION
+from theory.latex.parser.grammar import RELATIONS, relation_at
+from theory.latex.source.commands import NUMBERED, ONE_EQUATION, TEXTS
 from theory.latex.source.document import Display
 from theory.latex.source.items import Environment, Item, is_command, is_mark, nest
 from theory.latex.source.macros import expand
@@ -138,9 +138,47 @@ def _row(tokens: list[Token], display: Display, end: Place, stop: Place) -> _Fin
             notes.append(token)
         else:
             kept.append(token)
-    content = stripped(kept)
+    content = _separated(stripped(kept))
     place = content[0].place if content else tokens[0].place if tokens else display.place
     return _Finished(nest(content, stop), place, tuple(labels), tuple(notes), numbered, stop.line)
+
+
+def _separated(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    r"""Tokens with a comma for each ``\quad`` between an equation and what holds beside it.
+
+    A space before a sign, a relation, a mark of alignment or at an end is only a space.
+    """
+    depth = 0
+    before: Token | None = None
+    found: list[Token] = []
+    for at, token in enumerate(tokens):
+        if token.kind == "open" or token.is_mark("(", "[") or token.is_command("begin", "left", "{", "lbrace"):
+            depth += 1
+        elif token.kind == "close" or token.is_mark(")", "]") or token.is_command("end", "right", "}", "rbrace"):
+            depth -= 1
+        if token.is_command("quad", "qquad") and not depth and before is not None and _ends(before):
+            after = next((t for t in tokens[at + 1 :] if not _is_space(t)), None)
+            found.append(Token("mark", ",", token.place) if _begins(after) else token)
+        else:
+            found.append(token)
+        before = before if _is_space(found[-1]) else found[-1]
+    return tuple(found)
+
+
+def _is_space(token: Token) -> bool:
+    return token.kind in ("space", "par") or token.is_command("quad", "qquad")
+
+
+def _ends(token: Token) -> bool:
+    """Whether an equation may end with a token."""
+    return not token.is_mark("&", ",", ";", "+", "-", "=", "<", ">") and not token.is_command("cdot", "times")
+
+
+def _begins(token: Token | None) -> bool:
+    """Whether a condition may begin with a token."""
+    if token is None or token.is_mark("&", ",", ";", ".", "+", "-", "=", "<", ">", ")", "]"):
+        return False
+    return not token.is_command("cdot", "times", "right", "}", "rbrace", "label", "tag", *RELATIONS, *TEXTS)
 
 
 def _merged(rows: Sequence[Row]) -> Row:

@@ -74,6 +74,21 @@ def test_right_equations_match_and_seeded_errors_differ(report: Report) -> None:
     assert report.exit_code == 1
 
 
+def test_a_paper_in_another_hand() -> None:
+    r"""Macros with arguments, ``\partial_t``, ``multline``, ``eqnarray``, ``\quad`` before conditions."""
+    path = PAPER.with_name("paper_two.tex")
+    errors = path.read_text(encoding="utf-8").split(r"\section{Each with one error}")[0].count("\n")
+    found = check_paper(path).equations
+    expected = ["match" if e.place.line < errors else "differs" for e in found]
+    assert [(e.status, str(e.place)) for e in found] == [
+        (s, str(e.place)) for s, e in zip(expected, found, strict=True)
+    ]
+    assert (expected.count("match"), expected.count("differs")) == (27, 15)
+    changes = [e.finding.repair.text for e in found if e.finding is not None and e.finding.repair is not None]
+    assert r"\sigma_{\mathrm{QK}} in place of \sigma_{\mathrm{OV}}" in changes
+    assert r"a factor 1 - \alpha" in changes
+
+
 def test_differences_come_with_a_point_and_the_smallest_change(report: Report) -> None:
     for equation in report.equations:
         if equation.status != "differs" or not equation.labels:
