@@ -154,6 +154,8 @@ _FUNCTIONS: dict[str, Callable[..., Ball]] = {
     "log": _log,
     "Abs": abs,
     "sign": lambda x: x.sgn(),
+    "floor": lambda x: x.floor(),
+    "ceiling": lambda x: x.ceil(),
     "Max": _maximum,
     "Min": lambda *balls: -_maximum(*(-ball for ball in balls)),
     "LambertW": _lambert,

@@ -35,17 +35,32 @@ class Converter:
     memo: dict[Basic, Fraction] = field(default_factory=dict)
     opaque: list[tuple[Any, tuple[Fraction, ...], int]] = field(default_factory=list)
     strata: list[Fraction] = field(default_factory=list)
+    free: frozenset[Symbol] = frozenset()
+    bound: set[Symbol] = field(default_factory=set)
 
     @property
     def tower(self) -> Tower:
         """The arithmetic."""
         return self.atoms.tower
 
+    @property
+    def left_out(self) -> tuple[Expr, ...]:
+        """What was taken to be nonzero; where it vanishes nothing is proved."""
+        here = (self.tower.fraction_expr(a) for a in self.strata)
+        return tuple(dict.fromkeys([*self.atoms.hints.strata, *here]))
+
     def convert(self, expr: Basic) -> Fraction:
         """The expression as a fraction over the atoms."""
         if expr not in self.memo:
+            self.atoms.parts.append(expr)
             self.memo[expr] = self._convert(expr)
+            self.atoms.parts.pop()
         return self.memo[expr]
+
+    def leave_out(self, a: Fraction) -> None:
+        """Remember the place where ``a`` vanishes for a separate check."""
+        if a not in self.strata:
+            self.strata.append(a)
 
     def _convert(self, expr: Any) -> Fraction:
         if expr.is_Rational:
@@ -115,6 +130,8 @@ class Converter:
         if a.num.is_zero():
             raise GradlineError(f"power of zero: {base**exponent} in the normal form; replace the base")
         sign = self.atoms.signs.of_fraction(a)
+        if sign is not None and sign.direction and not sign.strict:
+            self.leave_out(a)
         if sign is not None and sign.direction > 0:
             self.atoms.note_factors(a)
             return self.atoms.exp(self.tower.mul(e, self.atoms.log(a)))
@@ -235,7 +252,7 @@ class Converter:
         a = self.convert(x)
         result = self.atoms.sign_of(a)
         if result is None:
-            self.strata.append(a)
+            self.leave_out(a)
             result = self.tower.mul(self.atoms.absolute(a), self.tower.power(a, -1))
         return result
 
@@ -255,26 +272,42 @@ class Converter:
         return value, self.tower.power(value, -1)
 
     def _integral(self, expr: Any) -> Fraction:
-        """An integral is identified by integrand and limits, with a canonical variable of integration."""
-        body, args, limits = expr.function, [], []
+        """An integral is identified by integrand and limits, with canonical variables of integration."""
+        if any(len(limit) != 3 for limit in expr.limits):
+            return self.opaque_atom(expr, (), expr)
         self.atoms.bound_depth += 1
-        depth = self.atoms.bound_depth
-        for position, limit in enumerate(expr.limits):
-            if len(limit) != 3:
-                self.atoms.bound_depth -= 1
-                return self.opaque_atom(expr, (), expr)
-            variable = Symbol(f"_s{depth}_{position}", real=True)
-            body = body.xreplace({limit[0]: variable})
-            args += [self.convert(limit[1]), self.convert(limit[2])]
-            limits.append((variable, *(self.tower.fraction_expr(a) for a in args[-2:])))
+        body, bounds, variables = self._canonical(expr)
+        args = [self.convert(bound) for pair in bounds for bound in pair]
         integrand = self.convert(body)
         self.atoms.bound_depth -= 1
+        ends = [self.tower.fraction_expr(a) for a in args]
+        limits = list(zip(variables, ends[::2], ends[1::2], strict=True))
         if len(expr.limits) == 1 and self.tower.equal(args[0], args[1]):
             return self.tower.zero
         constant = self._constant_factor(integrand, [limit[0] for limit in limits])
         integrand = self.tower.mul(integrand, self.tower.power(constant, -1))
         rebuilt = sympy.Integral(self.tower.fraction_expr(integrand), *limits)
         return self.tower.mul(constant, self.opaque_atom(("Integral", len(limits)), (integrand, *args), rebuilt))
+
+    def _canonical(self, expr: Any) -> tuple[Expr, list[tuple[Expr, Expr]], list[Symbol]]:
+        """Integrand, bounds and variables; the bounds of an inner integral may hold the variables of the outer ones."""
+        variables = [self._variable(position) for position in range(len(expr.limits))]
+        body, bounds = expr.function, list[tuple[Expr, Expr]]()
+        for position, (old, low, high) in enumerate(expr.limits):
+            body = body.xreplace({old: variables[position]})
+            bounds = [
+                (a.xreplace({old: variables[position]}), b.xreplace({old: variables[position]})) for a, b in bounds
+            ]
+            bounds.append((low, high))
+        return body, bounds, variables
+
+    def _variable(self, position: int) -> Symbol:
+        name = f"_s{self.atoms.bound_depth}_{position}"
+        while Symbol(name, real=True) in self.free:
+            name = f"_{name}"
+        variable = Symbol(name, real=True)
+        self.bound.add(variable)
+        return variable
 
     def _constant_factor(self, integrand: Fraction, variables: list[Symbol]) -> Fraction:
         """The product of the factors that do not depend on the variables of integration."""

@@ -10,24 +10,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction as Rational
 
-from sympy import Abs, Expr
+import sympy
+from sympy import Abs, Basic, E, Expr, Pow
 
 from theory.algebra import Atom, Fraction, OutsideDomainError, Poly, Restart, Tower
 from theory.errors import GradlineError
 from theory.signs import Range, Sign, Signs
 
-__all__ = ["Domain", "Hints", "Pieces"]
+__all__ = ["Domain", "Hints", "Pieces", "leaves_out"]
 
 Pieces = Sequence[tuple[Fraction, int]]
 
 
+def leaves_out(expr: Basic) -> bool:
+    """Whether the conversion may leave out places: where the argument of a sign or the base of a power vanishes."""
+    powers = (node for node in expr.atoms(Pow) if not node.exp.is_Rational and node.base is not E)
+    return expr.has(sympy.sign) or any(True for _ in powers)
+
+
 @dataclass
 class Hints:
-    """What earlier attempts of a conversion found out."""
+    """What earlier attempts of a conversion found out; some facts need not hold where one of ``strata`` vanishes."""
 
     capacity: int = 16
     scales: dict[str, int] = field(default_factory=dict)
     facts: list[tuple[Expr, str]] = field(default_factory=list)
+    strata: list[Expr] = field(default_factory=list)
 
     def refine(self, key: str, factor: int) -> Restart:
         """Split the exponential or root ``key`` into ``factor`` equal parts from now on."""
@@ -43,6 +51,8 @@ class Domain:
     signs: Signs
     hints: Hints
     found: list[tuple[Expr, str]] = field(default_factory=list)
+    beside: list[tuple[Expr, str]] = field(default_factory=list)
+    parts: list[Basic] = field(default_factory=list)
     bound_depth: int = 0
 
     # ---- splitting on the domain -------------------------------------------------------------------------
@@ -121,9 +131,13 @@ class Domain:
         yield self.tower.reduce(product), exponent
 
     def harvest(self, poly: Poly, relation: str) -> None:
-        """Remember what the domain of the expression implies, for the next attempt."""
+        """Remember what the domain of the expression implies, for the next attempt.
+
+        A part with a sign in it was rewritten for a nonzero argument: what it implies holds beside that place.
+        """
         if not self.bound_depth:
-            self.found.append((self.tower.to_expr(poly), relation))
+            where = self.beside if self.parts and leaves_out(self.parts[-1]) else self.found
+            where.append((self.tower.to_expr(poly), relation))
 
     def note(self, poly: Poly, sign: Sign) -> None:
         """Record the use of a sign, unless it is one that every atom of its kind has."""

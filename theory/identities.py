@@ -14,12 +14,14 @@ from typing import Any, Literal, NoReturn
 import sympy
 from sympy import Basic, Expr, Lambda, Rational, Symbol
 
-from theory.algebra import Fraction, OutsideDomainError
+from theory.algebra import OutsideDomainError
 from theory.converter import Converter
+from theory.domain import leaves_out
 from theory.errors import GradlineError
 from theory.inputs import SignCondition, check_names, conditions, exact
 from theory.normal_form import NormalForm, convert, convert_checked
-from theory.witnesses import Separation, decimal_bounds, generic, holds, instance, mapping, points, separate
+from theory.strata import at_place, own_conditions, places
+from theory.witnesses import Separation, admits, decimal_bounds, generic, holds, instance, mapping, points, separate
 
 __all__ = ["Decision", "NormalForm", "UndecidedError", "compare", "is_zero", "normal_form", "prove_zero"]
 
@@ -102,7 +104,12 @@ def compare(a: Expr, b: Expr, assumptions: Iterable[Basic] = ()) -> Decision:
     >>> compare(sqrt(x**2), x).answer, compare(sqrt(x**2), x, [x > 0]).answer
     ('different', 'equal')
     """
-    return prove_zero(exact(a) - exact(b), assumptions)
+    return prove_zero(_difference(exact(a), exact(b)), assumptions)
+
+
+def _difference(a: Expr, b: Expr) -> Expr:
+    """``a - b``, where a part that both have does not cancel: it tells where they are defined."""
+    return a if b == 0 else sympy.Add(a, sympy.Mul(-1, b, evaluate=False), evaluate=False)
 
 
 def is_zero(expr: Expr) -> bool:
@@ -143,8 +150,7 @@ def normal_form(expr: Expr, assumptions: Iterable[Basic] = ()) -> NormalForm:
     """
     converter, value = convert(expr, assumptions)
     tower = converter.tower
-    strata = tuple(tower.fraction_expr(item) for item in converter.strata)
-    return NormalForm(tower.to_expr(value.num), tower.to_expr(value.den), _used(converter), strata)
+    return NormalForm(tower.to_expr(value.num), tower.to_expr(value.den), _used(converter), converter.left_out)
 
 
 def _decide(expr: Expr, given: Sequence[SignCondition]) -> Decision:
@@ -159,7 +165,9 @@ def _decide(expr: Expr, given: Sequence[SignCondition]) -> Decision:
     try:
         converter, value = convert_checked(expr, given)
     except OutsideDomainError:
-        raise
+        if not inside:
+            raise
+        return Decision("undecided", "the proof and the values disagree on where the expression is defined")
     except GradlineError as error:
         return _by_points(probe, given, functions, replaced, str(error))
     if not value.num.is_zero():
@@ -213,16 +221,14 @@ def _by_points(
 
 
 def _check_strata(expr: Expr, converter: Converter, given: Sequence[SignCondition]) -> Decision:
-    """The proof took the arguments of ``sign`` to be nonzero: decide the places where they vanish too."""
+    """The proof left out places, such as those where the argument of ``sign`` vanishes: decide them too."""
     used = set(_used(converter))
-    if len(converter.strata) > _MAX_STRATA:
+    if len(converter.left_out) > _MAX_STRATA:
         return Decision("undecided", "the sign of too many expressions that may vanish")
-    for argument in converter.strata:
-        places = _places(converter, argument)
-        if places is None:
-            text = converter.tower.fraction_expr(argument)
-            return Decision("undecided", f"the proof needs {text} != 0, and where it vanishes could not be decided")
-        for symbol, value in places:
+    for argument, found in _strata(converter, given):
+        if found is None:
+            return Decision("undecided", f"the proof needs {argument} != 0, and where it vanishes could not be decided")
+        for symbol, value in found:
             decision = _on_stratum(expr, symbol, value, given)
             if decision.answer != "equal":
                 return decision
@@ -230,41 +236,42 @@ def _check_strata(expr: Expr, converter: Converter, given: Sequence[SignConditio
     return Decision("equal", "the normal form is zero", assumptions=tuple(sorted(used)))
 
 
-def _places(converter: Converter, argument: Fraction) -> list[tuple[Symbol, Expr]] | None:
-    """Where the factors of unknown sign vanish, each solved for a symbol, or None."""
-    tower, result = converter.tower, []
-    for poly, _ in argument.num.factor()[1]:
-        if converter.atoms.signs.nonzero(poly):
+def _strata(
+    converter: Converter, given: Sequence[SignCondition]
+) -> Iterator[tuple[Expr, list[tuple[Symbol, Expr]] | None]]:
+    """What was left out and where it vanishes, by facts that hold there too; None where that is not known."""
+    safe = [condition for condition in given if not leaves_out(condition.expr)]
+    if not converter.atoms.hints.strata and len(safe) == len(given):
+        for a in converter.strata:
+            yield converter.tower.fraction_expr(a), places(converter, a)
+        return
+    for argument in converter.left_out:
+        if argument.free_symbols & converter.bound:
+            yield argument, None
             continue
-        for index in tower.variables(poly):
-            parts = tower.coefficients(poly, index)
-            if tower.atoms[index].kind == "symbol" and max(parts) == 1 and parts[1].is_constant():
-                rest = tower.to_expr(parts[0]) if 0 in parts else sympy.Integer(0)
-                if tower.atoms[index].expr not in rest.free_symbols:
-                    slope = sympy.Integer(int(parts[1].leading_coefficient()))
-                    result.append((tower.atoms[index].expr, -rest / slope))
-                    break
-        else:
-            return None
-    return result
+        try:
+            yield argument, places(*convert_checked(argument, safe))
+        except GradlineError:
+            yield argument, None
 
 
 def _on_stratum(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignCondition]) -> Decision:
     """The decision where ``symbol = value``; equal where the place is outside the domain."""
-    put, relations = {symbol: value}, []
-    for condition in given:
-        there = condition.expr.xreplace(put)
-        relation = sympy.false if there.has(*_UNREAL) else _RELATIONS[condition.relation](there, 0)
-        if relation == sympy.false:
-            return Decision("equal", "an assumption is false", assumptions=(_text(condition),))
-        relations.append(relation)
-    reduced = expr.xreplace(put)
-    if reduced.has(*_UNREAL):
-        return Decision("equal", "not defined")
+    relations = own_conditions(symbol, value)
     try:
-        decision = _decide(exact(reduced), conditions(relations))
+        for condition in given:
+            try:
+                there = at_place(condition.expr, symbol, value)
+            except OutsideDomainError:
+                return Decision("equal", "an assumption is false", assumptions=(_text(condition),))
+            relations.append(SignCondition(there, condition.relation))
+            if there.is_Rational and not holds(relations[-1], {}):
+                return Decision("equal", "an assumption is false", assumptions=(_text(condition),))
+        decision = _decide(exact(at_place(expr, symbol, value)), relations)
     except OutsideDomainError:
         return Decision("equal", "no real value")
+    except GradlineError as error:
+        return Decision("undecided", str(error))
     return _lifted(expr, symbol, value, given, decision) if decision.answer == "different" else decision
 
 
@@ -276,13 +283,9 @@ def _lifted(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignConditi
     for rest in points(tuple(missing), (), _POINTS):
         point = {**rest, **decision.witness}
         point[symbol] = sympy.cancel(value.xreplace(point))
-        if not point[symbol].is_Rational or not all(holds(condition, point) for condition in given):
+        if not admits(symbol, point[symbol]) or not all(holds(condition, point) for condition in given):
             continue
         found = separate(put, point, _BITS)
         if found is not None and found.nonzero:
             return _different(found, given, functions)
     return Decision("undecided", f"no point with {symbol} = {value} was found where the value is defined and not zero")
-
-
-_UNREAL = (sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I)
-_RELATIONS = {">": sympy.Gt, ">=": sympy.Ge, "!=": sympy.Ne}

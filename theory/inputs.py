@@ -13,11 +13,12 @@ from typing import Any
 
 import sympy
 from sympy import Basic, Expr, Symbol
+from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
 from theory.errors import GradlineError
 from theory.signs import Range
-from theory.symbols import LOWER_BOUNDS, UPPER_BOUNDS
+from theory.symbols import LOWER_BOUNDS, SYMBOLS, UPPER_BOUNDS
 
 __all__ = ["SignCondition", "check_names", "conditions", "exact", "symbol_range"]
 
@@ -82,7 +83,21 @@ def _one_per_name(symbols: set[Symbol]) -> None:
     names = Counter(symbol.name for symbol in symbols if not symbol.is_Dummy)
     for name, count in sorted(names.items()):
         if count > 1:
-            raise ValueError(f"two different symbols are named {name!r}; expected one (use the one of theory.symbols)")
+            raise ValueError(f"two different symbols are named {name!r}{_clash(name, symbols)}")
+
+
+def _clash(name: str, symbols: set[Symbol]) -> str:
+    """How the symbols of one name differ, and which one to use."""
+    said = sorted(
+        ", ".join(sorted(k if v else f"not {k}" for k, v in s._assumptions_orig.items() if k != "commutative"))
+        or "nothing"
+        for s in symbols
+        if s.name == name and not s.is_Dummy
+    )
+    differ = f" (assumed: {'; '.join(said)})"
+    if name in SYMBOLS and SYMBOLS[name].symbol in symbols:
+        return f"{differ}; use theory.symbols.{name} for both"
+    return f"{differ}; define it once, with all its assumptions, and use that symbol on both sides"
 
 
 #: Assumptions of symbols that neither the sign proofs nor the choice of witnesses know.
@@ -91,6 +106,10 @@ _NARROW = ("zero", "irrational", "transcendental", "even", "odd", "prime", "comp
 
 def _kind(symbol: Symbol) -> str:
     return next(kind for kind in _NARROW if getattr(symbol, f"is_{kind}"))
+
+
+def _may_be_complex(node: Any) -> bool:
+    return bool(node.is_complex and node.is_real is None)
 
 
 def _check_node(node: Any) -> None:
@@ -109,8 +128,12 @@ def _check_node(node: Any) -> None:
         raise ValueError(
             f"the symbol {node} is assumed {_kind(node)}; expected real, rational, integer or sign assumptions"
         )
-    if isinstance(node, Symbol) and node.assumptions0.get("complex") and node.is_real is None:
+    if isinstance(node, Symbol) and _may_be_complex(node):
         raise ValueError(f"the symbol {node} is complex; real symbols expected")
+    if isinstance(node, AppliedUndef) and (node.is_extended_real is False or _may_be_complex(node)):
+        raise ValueError(f"the function {node.func} is not real; real functions expected")
+    if name == "ComplexRootOf" and not node.is_real:
+        raise ValueError(f"{node} is a complex number; real expressions expected")
     if name in _REFUSED:
         raise GradlineError(f"{name} in the normal form of {node}: not supported; decide each branch by itself")
     if isinstance(node, Relational):

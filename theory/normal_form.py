@@ -13,9 +13,9 @@ from typing import Any
 import sympy
 from sympy import Basic, Expr
 
-from theory.algebra import Fraction, Restart, Tower
+from theory.algebra import Fraction, OutsideDomainError, Restart, Tower
 from theory.converter import Converter
-from theory.domain import Hints
+from theory.domain import Hints, leaves_out
 from theory.errors import GradlineError
 from theory.field import Field
 from theory.inputs import SignCondition, check_names, conditions, exact
@@ -67,36 +67,69 @@ def convert_checked(expr: Expr, given: Sequence[SignCondition]) -> tuple[Convert
     for _ in range(_MAX_ATTEMPTS):
         try:
             converter = _prepare(expr, given, hints)
-            converter.atoms.found.clear()
-            result = converter.convert(expr)
+            result = _attempt(converter, expr)
         except Restart as restart:
             if restart.args == ("capacity",):
                 hints.capacity *= 2
             continue
-        news = [fact for fact in converter.atoms.found if fact not in hints.facts]
-        if not news:
+        if not _learn(converter):
             return converter, result
-        hints.facts.extend(dict.fromkeys(news))
     raise GradlineError(
         f"normal form of {expr}: no common refinement after {_MAX_ATTEMPTS} attempts; split the expression"
     )
 
 
+def _attempt(converter: Converter, expr: Expr) -> Fraction:
+    atoms = converter.atoms
+    atoms.found.clear()
+    atoms.beside.clear()
+    try:
+        return converter.convert(expr)
+    except OutsideDomainError as error:
+        if atoms.hints.strata or (converter.strata and leaves_out(atoms.parts[-1])):
+            raise GradlineError(f"{error}; beside a place that has to be looked at by itself") from error
+        raise
+
+
+def _learn(converter: Converter) -> bool:
+    """Hand the facts that were found to the next attempt: first those that hold on the whole domain."""
+    atoms, hints = converter.atoms, converter.atoms.hints
+    news = [fact for fact in atoms.found if fact not in hints.facts]
+    beside = [fact for fact in atoms.beside if fact not in hints.facts]
+    if beside and not (news and converter.strata):
+        news += beside
+        strata = (converter.tower.fraction_expr(a) for a in converter.strata)
+        hints.strata.extend(dict.fromkeys(s for s in strata if s not in hints.strata))
+    hints.facts.extend(dict.fromkeys(news))
+    return bool(news)
+
+
 def _prepare(expr: Expr, given: Sequence[SignCondition], hints: Hints) -> Converter:
     tower = Tower(hints.capacity)
     converter = Converter(Field(tower, Signs(tower), hints))
+    try:
+        _assume_all(converter, expr, given)
+    except OutsideDomainError as error:
+        if hints.strata or any(leaves_out(condition.expr) for condition in given):
+            raise GradlineError(f"{error}; beside a place that has to be looked at by itself") from error
+        raise
+    return converter
+
+
+def _assume_all(converter: Converter, expr: Expr, given: Sequence[SignCondition]) -> None:
     names = expr.free_symbols.union(*(c.expr.free_symbols for c in given))
+    converter.free = frozenset(names)
     for symbol in sorted(names, key=lambda s: str(s.name)):
         converter.convert(symbol)
-    for condition in [*given, *(SignCondition(e, relation) for e, relation in hints.facts)]:
+    for condition in [*given, *(SignCondition(e, relation) for e, relation in converter.atoms.hints.facts)]:
         _assume(converter, condition)
-    return converter
 
 
 def _assume(converter: Converter, condition: SignCondition) -> None:
     """Turn ``expr > 0`` (``>=``, ``!=``) into the range of a symbol or a fact about a polynomial."""
     signs, tower = converter.atoms.signs, converter.tower
     a = converter.convert(condition.expr)
+    _possible(converter, condition, a)
     if a.num.is_zero():
         return
     top, bottom, factors = tower.factors(a)
@@ -115,6 +148,17 @@ def _assume(converter: Converter, condition: SignCondition) -> None:
         signs.facts.append(Fact(poly, condition.relation, f"{tower.to_expr(poly)} {condition.relation} 0"))
         _tighten(converter, poly, condition.relation == ">")
     signs.cache.clear()
+
+
+def _possible(converter: Converter, condition: SignCondition, a: Fraction) -> None:
+    """OutsideDomainError if the condition is proved to be false everywhere."""
+    if converter.strata:
+        return
+    sign = converter.atoms.signs.of_fraction(a)
+    if sign is None or (sign.direction and (condition.relation == "!=" or sign.direction > 0)):
+        return
+    if (sign.strict and (sign.direction or condition.relation != ">=")) or condition.relation == ">":
+        raise OutsideDomainError(f"the assumption {condition.expr} {condition.relation} 0 is false everywhere")
 
 
 def _tighten(converter: Converter, poly: Any, strict: bool) -> None:

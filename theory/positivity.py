@@ -32,7 +32,7 @@ def sign(expr: Expr, assumptions: Iterable[Basic] = ()) -> int | None:
         converter, value = convert(expr, assumptions)
     except OutsideDomainError:
         return None
-    if converter.strata:
+    if converter.left_out:
         return None
     proof = converter.atoms.signs.of_fraction(value)
     if proof is None or not proof.strict:
@@ -59,7 +59,7 @@ def nonzero(expr: Expr, assumptions: Iterable[Basic] = ()) -> bool:
         converter, value = convert(expr, assumptions)
     except OutsideDomainError:
         return False
-    if converter.strata or value.num.is_zero():
+    if converter.left_out or value.num.is_zero():
         return False
     factors = converter.tower.factors(value)[2]
     return all(converter.atoms.signs.nonzero(poly) for poly, power in factors if power > 0)

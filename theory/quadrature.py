@@ -17,6 +17,8 @@ __all__ = ["has_enclosure", "integral_ball"]
 
 _EVALUATIONS = 4000  # of the integrand, at most; the enclosure is wide if they do not suffice
 
+_HALVINGS = 200  # of the interval, at most, in the proof that an integrand is real
+
 Ball = Any
 Evaluate = Callable[[Any, dict[Basic, Ball]], Ball]
 
@@ -74,8 +76,44 @@ def integral_ball(expr: Any, known: dict[Basic, Ball], evaluate: Evaluate) -> Ba
     function = _Integrand(variable, outer, evaluate)
     start, end = evaluate(low, known), evaluate(high, known)
     function(body, acb(start), False)  # an unknown function is reported here, not inside the callback
+    if not all(_nonnegative(function, arg, start, end) for arg in _real_arguments(body, variable)):
+        return arb("nan")
     result = acb.integral(lambda z, analytic: function(body, z, analytic), start, end, eval_limit=_EVALUATIONS)
     return result.real if result.is_finite() else arb("nan")
+
+
+def _real_arguments(body: Any, variable: Any) -> list[Any]:
+    """What must not be negative for the integrand to be real: arguments of logarithms, bases of roots and powers."""
+    nodes = [node for node in sympy.preorder_traversal(body) if node.has(variable)]
+    powers = [node.base for node in nodes if node.is_Pow and not node.exp.is_Integer and node.base is not sympy.E]
+    found = [*powers, *(node.args[0] for node in nodes if isinstance(node, sympy.log))]
+    return [arg for arg in dict.fromkeys(found) if arg.has(variable)]
+
+
+def _nonnegative(function: _Integrand, arg: Any, start: Ball, end: Ball) -> bool:
+    """Whether it is proved to be nonnegative between the ends, by halving; at an end it may be 0 and rise."""
+    slope = sympy.diff(arg, function.variable)
+    low, high = (start, end) if start < end else (end, start)
+    parts, effort = [(low, high)], 0
+    while parts:
+        left, right = parts.pop()
+        effort += 1
+        inside = acb(left.union(right))
+        if function(arg, inside, False).real >= 0:
+            continue
+        if left is low and _rises(function, arg, slope, low, inside, 1):
+            continue
+        if right is high and _rises(function, arg, slope, high, inside, -1):
+            continue
+        middle = ((left + right) / 2).mid()
+        if effort > _HALVINGS or not (left < middle < right):
+            return False
+        parts += [(left, middle), (middle, right)]
+    return True
+
+
+def _rises(function: _Integrand, arg: Any, slope: Any, end: Ball, inside: Ball, direction: int) -> bool:
+    return bool(function(arg, acb(end), False).real >= 0 and direction * function(slope, inside, False).real >= 0)
 
 
 def _complex_power(base: Ball, exponent: Any, power: Callable[[], Ball], analytic: bool) -> Ball:

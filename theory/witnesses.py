@@ -18,7 +18,7 @@ from theory.balls import enclose, supported
 from theory.inputs import SignCondition, symbol_range
 from theory.signs import Range
 
-__all__ = ["Point", "decimal_bounds", "functions_put", "generic", "holds", "instance", "points", "separate"]
+__all__ = ["Point", "admits", "decimal_bounds", "functions_put", "generic", "holds", "instance", "points", "separate"]
 
 Point = dict[Symbol, Rational]
 
@@ -39,7 +39,9 @@ class Separation:
 def points(symbols: Sequence[Symbol], given: Sequence[SignCondition], count: int) -> Iterator[Point]:
     """Points that satisfy the assumptions of the symbols and the given conditions, small numbers first."""
     ordered = sorted(symbols, key=lambda s: str(s.name))
-    choices = [_choices(symbol, _range(symbol, given)) for symbol in ordered]
+    choices = [[v for v in _choices(s, _range(s, given)) if admits(s, v)] for s in ordered]
+    if not all(choices):
+        return
     random = Random(20260806)
     found = 0
     for attempt in range(20 * count):
@@ -52,6 +54,17 @@ def points(symbols: Sequence[Symbol], given: Sequence[SignCondition], count: int
             yield point
             if found >= count or not ordered:
                 return
+
+
+def admits(symbol: Symbol, value: Any) -> bool:
+    """Whether a value is a rational number that the assumptions of a symbol and its bounds allow."""
+    if not getattr(value, "is_Rational", False):
+        return False
+    if any(getattr(value, f"is_{name}", None) not in (None, said) for name, said in symbol.assumptions0.items()):
+        return False
+    bound, number = symbol_range(symbol), Fraction(int(value.p), int(value.q))
+    above = bound.low is None or number > bound.low or (number == bound.low and not bound.low_strict)
+    return above and (bound.high is None or number < bound.high or (number == bound.high and not bound.high_strict))
 
 
 def _choices(symbol: Symbol, bound: Range) -> list[Rational]:
@@ -164,7 +177,7 @@ def instance(expr: Expr) -> tuple[Expr, Mapping[Any, Lambda]]:
     return put, MappingProxyType(chosen)
 
 
-_SPECIAL = ("integer", "rational", "nonnegative", "nonpositive", "nonzero")
+_SPECIAL = ("rational", "irrational", "algebraic", "noninteger", "extended_nonnegative", "extended_nonpositive", "zero")
 
 
 def _polynomial(position: int, count: int) -> Lambda:
@@ -178,8 +191,22 @@ def functions_put(expr: Expr, functions: Mapping[Any, Lambda]) -> Expr:
     """The expression with undefined functions replaced, and derivatives of them carried out."""
     if not functions:
         return expr
-    put = expr.replace(lambda node: isinstance(node, AppliedUndef), lambda node: functions[node.func](*node.args))
-    return put.doit() if put.has(sympy.Derivative, sympy.Subs) else put
+
+    def walk(node: Any) -> Any:
+        if not node.has(AppliedUndef):
+            return node
+        args = [walk(arg) for arg in node.args]
+        if isinstance(node, AppliedUndef):
+            return functions[node.func](*args)
+        result = _rebuilt(node, args)
+        return result.doit(integrals=False) if isinstance(result, sympy.Derivative | sympy.Subs) else result
+
+    return walk(expr)
+
+
+def _rebuilt(node: Any, args: Sequence[Any]) -> Any:
+    """The node with other arguments; sums and products don't cancel, so that the domain remains."""
+    return node.func(*args, evaluate=False) if node.is_Add or node.is_Mul else node.func(*args)
 
 
 def generic(expr: Expr) -> tuple[Expr, bool]:
@@ -192,7 +219,7 @@ def generic(expr: Expr) -> tuple[Expr, bool]:
         if not node.args or isinstance(node, sympy.Integral):
             return node
         args = [walk(arg) for arg in node.args]
-        return node if all(a is b for a, b in zip(args, node.args, strict=True)) else node.func(*args)
+        return node if all(a is b for a, b in zip(args, node.args, strict=True)) else _rebuilt(node, args)
 
     return walk(expr), bool(names)
 

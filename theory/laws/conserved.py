@@ -53,7 +53,8 @@ def _with_common_names(expr: Expr, fields: GradientFields, names: list[Symbol]) 
 def _vanishes(renamed: Expr, expr: Expr, fields: GradientFields) -> bool:
     """Whether the expression is the zero fraction over independent coordinates, or proved to be zero otherwise."""
     form = rational_form([renamed], fields.parameters).expressions[0]
-    if convert(form)[1].num.is_zero():
+    converter, value = convert(form)
+    if value.num.is_zero() and not converter.left_out:
         return True
     if form.is_rational_function():
         return False
