@@ -6,7 +6,7 @@ such as ``\label{eq:flow-collapsed}``. Others get suggestions, never a verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,7 +25,7 @@ from theory.latex.parser.vocabulary import Vocabulary, vocabulary
 from theory.latex.source.document import Display, Paper, read_paper
 from theory.latex.source.items import text_of
 from theory.latex.source.macros import Macros
-from theory.latex.source.tokens import LatexError, Place, Token
+from theory.latex.source.tokens import LatexError, Place, Token, shown
 from theory.registry import Claim
 from theory.registry import claims as all_claims
 
@@ -102,8 +102,9 @@ class _Checker:
             if _is_fatal(error):
                 raise
             notes = (*display.notes, *(t for t in display.tokens if t.kind == "note"))
-            ids = tuple(i for note in notes for i in self.ids(note))
-            yield Checked(display.place, "", (), ids, "unparsed" if ids else "unlinked", str(error))
+            labels = tuple(_labels(display.tokens))
+            ids = (*(i for note in notes for i in self.ids(note)), *self.named(labels))
+            yield Checked(display.place, "", labels, ids, "unparsed" if ids else "unlinked", str(error))
             return
         for group in groups:
             found = self.group(display, group)
@@ -127,7 +128,11 @@ class _Checker:
             found = tuple(dict.fromkeys(i for note in notes for i in self.ids(note)))
             if found:
                 return found
-        parts = [part for label in group.labels for part in label.split(":")]
+        return self.named(group.labels)
+
+    def named(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """The claims that labels name."""
+        parts = [part for label in labels for part in label.split(":")]
         return tuple(dict.fromkeys(part for part in parts if part in self.claims))
 
     def group(self, display: Display, group: Group) -> Checked | None:
@@ -161,6 +166,15 @@ class _Checker:
             parts = None
         found = self.suggester.suggest(parts, group.labels)
         return Checked(group.place, latex, group.labels, (), "unlinked", suggestions=found)
+
+
+def _labels(tokens: Sequence[Token]) -> Iterator[str]:
+    """The labels in a display that is not understood."""
+    for at, token in enumerate(tokens):
+        if token.is_command("label"):
+            inside = tokens[at + 2 :]
+            end = next((i for i, t in enumerate(inside) if t.kind == "close"), 0)
+            yield shown(list(inside[:end]))
 
 
 def _is_fatal(error: LatexError) -> bool:

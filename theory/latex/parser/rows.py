@@ -19,6 +19,7 @@ from theory.latex.source.tokens import LatexError, Place, Token, shown
 
 __all__ = ["Group", "Row", "groups_of", "without_stop"]
 
+_MOST_TOKENS = 20_000
 _BREAKS = ("\\", "newline", "cr", "tabularnewline")
 _ROWS = ("aligned", "split", "gathered", "multlined", "alignedat")
 _SYSTEMS = (*_ROWS, "cases", "dcases", "array")
@@ -53,6 +54,8 @@ def groups_of(display: Display) -> tuple[Group, ...]:
     Raises: `LatexError` for a macro that can't be expanded and for environments without a partner.
     """
     tokens = expand(display.tokens, display.macros)
+    if len(tokens) > _MOST_TOKENS:
+        raise LatexError(display.place, f"a display of more than {_MOST_TOKENS} tokens")
     end = tokens[-1].place if tokens else display.place
     name = display.environment.removesuffix("*")
     raw = list(_raw_rows(tokens, display, end))

@@ -6,10 +6,12 @@ r"""A paper as its displayed formulas, in order, each with the macros in force t
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from theory.latex.source.commands import DISPLAYS
+from theory.latex.source.conditionals import Branches
 from theory.latex.source.files import decode
 from theory.latex.source.macros import DEFINING, Macro, Macros, call, define
 from theory.latex.source.stream import Stream, stripped
@@ -17,7 +19,7 @@ from theory.latex.source.tokens import LatexError, Place, Token, shown, tokenize
 
 __all__ = ["Display", "Paper", "read_paper"]
 
-_MOST_STEPS = 2_000_000
+_MOST_STEPS = 200_000
 _INPUT = ("input", "include", "subfile", "subfileinclude")
 _UNFOLLOWED = ("import", "subimport", "includefrom", "inputfrom", "externaldocument")
 _ENDS = {"[": "]", "(": ")"}
@@ -88,6 +90,7 @@ class _Reader:
         self.stream = Stream(tokenize(text, self.main), Place(self.main, text.count("\n") + 1, 1))
         self.scopes = [_Scope("", Place(self.main, 1, 1), {})]
         self.steps = 0
+        self.branches = Branches(self.stream)
 
     @property
     def macros(self) -> Macros:
@@ -108,9 +111,9 @@ class _Reader:
 
     def step(self, token: Token) -> None:
         """One token of the text between formulas."""
-        self.steps += 1
+        self.steps += bool(token.macros)
         if self.steps > _MOST_STEPS:
-            raise LatexError(token.place, f"more than {_MOST_STEPS} tokens; a macro may expand for ever")
+            raise LatexError(token.place, f"more than {_MOST_STEPS} tokens from macros; one may expand for ever")
         if token.kind == "note":
             self.notes.append(token)
             return
@@ -201,26 +204,33 @@ class _Reader:
             self.packages(token)
         elif token.text in _UNFOLLOWED:
             self.remarks.append(f"{token.place}: \\{token.text} is not followed")
-        elif token.text == "iffalse":
-            self.skip_false(token)
+        elif self.branches.concerns(token):
+            self.branches.take(token)
         elif token.text == "(":
             self.collect(token, "(")
 
     def use(self, token: Token) -> None:
         """A macro in the text matters only where it opens a formula, defines or inputs something."""
-        if self.matters(token.text, frozenset()):
+        if self.leads_to(token.text, ("begin", "end", "[", "]", *_INPUT, *DEFINING), dollars=True):
             if token.text in token.macros:
                 raise LatexError(token.place, f"macro \\{token.text} expands for ever")
             self.stream.push(call(self.stream, token, self.macros[token.text]))
 
-    def matters(self, name: str, seen: frozenset[str]) -> bool:
-        """Whether a macro leads to a formula, a definition or a file."""
-        if name in seen or name not in self.macros:
-            return name in ("begin", "end", "[", "]", *_INPUT, *DEFINING)
-        return any(
-            t.is_mark("$") or (t.kind == "command" and self.matters(t.text, seen | {name}))
-            for t in self.macros[name].body
-        )
+    def leads_to(self, name: str, commands: Collection[str], dollars: bool = False) -> bool:
+        """Whether a macro contains one of these commands, or a dollar sign, by itself or in the macros it uses."""
+        waiting, seen = [name], set()
+        while waiting:
+            name = waiting.pop()
+            if name not in self.macros or name in seen:
+                if name in commands:
+                    return True
+                continue
+            seen.add(name)
+            body = self.macros[name].body
+            if dollars and any(t.is_mark("$") for t in body):
+                return True
+            waiting += [t.text for t in body if t.kind == "command"]
+        return False
 
     def learn(self, macro: Macro | None, everywhere: bool = False) -> None:
         """Put a macro in force, in this scope or in all."""
@@ -241,19 +251,6 @@ class _Reader:
         for half, body, arguments in (("begin", first, int(count)), ("end", last, 0)):
             optional = default if half == "begin" else None
             self.learn(Macro(f"{half} {name}", body, of.place, arguments, optional))
-
-    def skip_false(self, start: Token) -> None:
-        r"""What stands between ``\iffalse`` and its ``\else`` or ``\fi``."""
-        depth = 1
-        while self.stream.rest:
-            token = self.stream.take()
-            if token.is_command("fi") or (token.is_command("else") and depth == 1):
-                depth -= 1
-                if not depth:
-                    return
-            elif token.kind == "command" and token.text.startswith("if") and token.text not in ("iff", "ifthenelse"):
-                depth += 1
-        raise LatexError(start.place, "\\iffalse has no \\fi")
 
     # ---- files ---------------------------------------------------------------------------------------------
 
@@ -337,7 +334,11 @@ class _Reader:
                 found.append(token)
             elif token.is_command(*_INPUT) and token.text not in self.macros:
                 self.input(token)
-            elif token.kind == "command" and token.text in self.macros and self.brackets(token.text, frozenset()):
+            elif (
+                token.kind == "command"
+                and token.text in self.macros
+                and self.leads_to(token.text, ("begin", "end", "]", *_INPUT))
+            ):
                 self.stream.push(call(self.stream, token, self.macros[token.text]))
             else:
                 self.environments(token, opened, found)
@@ -354,12 +355,6 @@ class _Reader:
             raise LatexError(token.place, "this } has no {")
         else:
             opened.pop()
-
-    def brackets(self, name: str, seen: frozenset[str]) -> bool:
-        r"""Whether a macro contains ``\begin``, ``\end`` or ``\input``."""
-        if name in seen or name not in self.macros:
-            return name in ("begin", "end", "]", *_INPUT)
-        return any(t.kind == "command" and self.brackets(t.text, seen | {name}) for t in self.macros[name].body)
 
     def ends(self, token: Token, name: str) -> bool:
         """Whether a formula ends here; its closing tokens are taken."""

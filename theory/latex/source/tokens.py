@@ -88,6 +88,9 @@ _SKIPPED = ("verbatim", "verbatim*", "Verbatim", "lstlisting", "minted", "commen
 _BEGIN = re.compile(r"\\begin\s*\{([A-Za-z]+\*?)\}")
 _COMMAND = re.compile(r"\\(?:([A-Za-z@]+)|(.))", re.DOTALL)
 _BLANK = re.compile(r"[ \t\n]+")
+#: The end of a line behind a command, with the next line's indentation; an empty line stays.
+_LINE_END = re.compile(r"\n(?![ \t]*\n)[ \t]*")
+_LAST = re.compile(r"\\end\s*\{document\}")
 _VERB = re.compile(r"\\verb\*?([^A-Za-z\s*])")
 
 
@@ -175,7 +178,7 @@ def _command(text: str, at: int, place: Place) -> tuple[Token | None, int]:
         if end < 0 or "\n" in text[verb.end() : end]:
             raise LatexError(place, f"\\verb{verb[1]} has no second {verb[1]} on its line")
         return Token("space", " ", place), end + 1
-    if re.match(r"\\end\s*\{document\}", text[at : at + 40]):
+    if _LAST.match(text, at):
         return None, len(text)
     found = _COMMAND.match(text, at)
     if found is None:
@@ -187,6 +190,5 @@ def _command(text: str, at: int, place: Place) -> tuple[Token | None, int]:
     end = found.end()
     while end < len(text) and text[end] in " \t":
         end += 1
-    if end < len(text) and text[end] == "\n" and not re.match(r"\n[ \t]*\n", text[end:]):
-        end = end + 1 + len(text[end + 1 :]) - len(text[end + 1 :].lstrip(" \t"))
-    return Token("command", found[1], place), end
+    line = _LINE_END.match(text, end)
+    return Token("command", found[1], place), end if line is None else line.end()

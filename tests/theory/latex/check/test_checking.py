@@ -1,6 +1,6 @@
 """The check of a paper: right equations match, wrong ones differ, and nothing wrong ever matches.
 
-``GRADLINE_LATEX_MUTATIONS=500`` tries that many mutations in place of a few.
+``GRADLINE_LATEX_MUTATIONS=500`` tries that many mutations in place of a few, with ``GRADLINE_LATEX_SEED`` others.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from theory.symbols import M, alpha, mu_OV, t
 from theory.words import Words, matrix
 
 PAPER = Path(__file__).parents[3] / "data" / "paper.tex"
+OTHER_HAND = PAPER.with_name("paper_two.tex")
+#: Equations of that paper are right up to this line.
+FIRST_ERROR = OTHER_HAND.read_text(encoding="utf-8").split(r"\section{Each with one error}")[0].count("\n")
 
 #: The change that would make each seeded error right, as far as one is found.
 CHANGES = {
@@ -76,10 +79,8 @@ def test_right_equations_match_and_seeded_errors_differ(report: Report) -> None:
 
 def test_a_paper_in_another_hand() -> None:
     r"""Macros with arguments, ``\partial_t``, ``multline``, ``eqnarray``, ``\quad`` before conditions."""
-    path = PAPER.with_name("paper_two.tex")
-    errors = path.read_text(encoding="utf-8").split(r"\section{Each with one error}")[0].count("\n")
-    found = check_paper(path).equations
-    expected = ["match" if e.place.line < errors else "differs" for e in found]
+    found = check_paper(OTHER_HAND).equations
+    expected = ["match" if e.place.line < FIRST_ERROR else "differs" for e in found]
     assert [(e.status, str(e.place)) for e in found] == [
         (s, str(e.place)) for s, e in zip(expected, found, strict=True)
     ]
@@ -222,6 +223,15 @@ def test_links_are_explicit(tmp_path: Path) -> None:
     assert "unknown symbol k" in found[-1].reason
 
 
+def test_a_label_links_a_display_that_is_not_understood(tmp_path: Path) -> None:
+    (found,) = check(
+        tmp_path, r"\begin{equation} x = \begin{a} \label{eq:loss-on-line} \end{a}}\end{equation}".replace("}}", "}")
+    )
+    assert (found.status, found.labels) == ("unparsed", ("eq:loss-on-line",))
+    (found,) = check(tmp_path, r"\begin{equation}" + "(" * 30_000 + r"\label{loss-on-line}\end{equation}")
+    assert (found.status, found.claims) == ("unparsed", ("loss-on-line",))
+
+
 def test_unknown_claims_are_named_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(LatexError, match=r"paper.tex:1:1: unknown claim 'loss-on-lime'; did you mean 'loss-on-line'"):
         check(tmp_path, "% gradline: loss-on-lime\n\\[ L = 1 \\]")
@@ -314,7 +324,7 @@ class _Judge:
 
     def equation(self, display: Display, group: Any) -> tuple[str, Any]:
         parts = [part for label in group.labels for part in label.split(":")]
-        claims = [note.text for note in display.notes] or [part for part in parts if part in KNOWN]
+        claims = [note.text for note in (*group.notes, *display.notes)] or [part for part in parts if part in KNOWN]
         if not claims:
             return "unlinked", None
         words = self.tables.setdefault(id(display.macros), vocabulary(Notation(), display.macros))
@@ -360,7 +370,8 @@ def proportional(old: Any, new: Any) -> bool:
     if isinstance(old, Words) and isinstance(new, Words):
         first = next(iter(old.terms))
         scale = new.terms.get(first, 0) / old.terms[first]
-        return bool(scale.is_nonzero) and (new - scale * old).is_zero()
+        flipped = Words.of({word: -c if word == ((CONSTANT.name, False),) else c for word, c in new.terms.items()})
+        return bool(scale.is_nonzero) and any((found - scale * old).is_zero() for found in (new, flipped))
     if old is None or new is None or isinstance(old, Words) or isinstance(new, Words):
         return old is new
     flipped = new.xreplace({CONSTANT: -CONSTANT})  # a constant is one with either sign
@@ -382,7 +393,8 @@ def test_no_mutation_matches_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "repair", lambda *_: None)  # the verdict alone is looked at
     count = int(os.environ.get("GRADLINE_LATEX_MUTATIONS", "40"))
     displays = [d for d in read_paper(PAPER).displays if d.place.file.endswith("paper.tex")]
-    random, judge = Random(20260806), _Judge()
+    displays += [d for d in read_paper(OTHER_HAND).displays if d.place.line < FIRST_ERROR]
+    random, judge = Random(int(os.environ.get("GRADLINE_LATEX_SEED", "20260806"))), _Judge()
     before: dict[int, Any] = {}
     statuses: list[str] = []
     for _ in range(count):
