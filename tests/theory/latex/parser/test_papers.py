@@ -18,6 +18,10 @@ from theory.latex.source.macros import expand
 from theory.latex.source.tokens import LatexError, shown
 
 
+#: Each macro is twice the next one: 2^25 letters.
+DOUBLING = "".join(rf"\def\x{a}{{\x{b}\x{b}}}" for a, b in pairwise("abcdefghijklmnopqrstuvwxyz"))
+
+
 def write(folder: Path, text: str, name: str = "paper.tex") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
@@ -162,10 +166,7 @@ def test_parts_of_an_equation(tmp_path: Path) -> None:
         (r"\def\x{\y}\def\y{\x}\[\y\]", r"macro \y, defined at paper.tex:1:15, expands for ever"),
         (r"\def\x{\begin{a}\x}\x", r"macro \x expands for ever"),
         (r"\def\x#1{#1#1#1#1#1#1#1#1}\[\x{\x{\x{\x{\x{\x{z}}}}}}\]", "expands to more than"),
-        (
-            "".join(rf"\def\x{a}{{\x{b}\x{b}}}" for a, b in pairwise("abcdefghijklmnopqrstuvwxyz")) + r"\[\xa\]",
-            "expands to",
-        ),
+        (DOUBLING + r"\[\xa\]", "expands to more than 20000 tokens"),
         (r"\[" + "{" * 30_000 + "}" * 30_000 + r"\]", "a display of more than 20000 tokens"),
         (r"\newcommand{\x}[1]{#1}\[\x\]", r"\x lacks an argument"),
         (r"\newcommand{\x}{a}\newcommand{\x}{b}\[\x\]", "defined twice, at paper.tex:1:13 and at paper.tex:1:31"),
