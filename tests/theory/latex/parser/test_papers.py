@@ -17,7 +17,6 @@ from theory.latex.source.items import text_of
 from theory.latex.source.macros import expand
 from theory.latex.source.tokens import LatexError, shown
 
-
 #: Each macro is twice the next one: 2^25 letters.
 DOUBLING = "".join(rf"\def\x{a}{{\x{b}\x{b}}}" for a, b in pairwise("abcdefghijklmnopqrstuvwxyz"))
 
