@@ -11,7 +11,7 @@ Source: arXiv 2608.06776, implicit rescaling; claims `product-flow`, `balancedne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -37,6 +37,9 @@ def word(text: str) -> tuple[tuple[str, bool], ...]:
     """Read a word such as ``"U^T U"``."""
     return tuple((letter.removesuffix("^T"), letter.endswith("^T")) for letter in text.split())
 
+
+#: What gradient flow of the factors conserves.
+IMBALANCE = U.T @ U - V.T @ V
 
 #: Balanced factors: U^T U = V^T V.
 BALANCED = (Rule(word("U^T U"), V.T @ V),)
@@ -84,8 +87,7 @@ def product_trace() -> Trace:
 
 def balance_trace() -> Trace:
     """The steps to the conservation of balancedness."""
-    conserved = U.T @ U - V.T @ V
-    return (*product_trace()[:2], Step("product rule", "d(U^T U - V^T V)/dt", (conserved,), imbalance_velocity()))
+    return (*product_trace()[:2], Step("product rule", "d(U^T U - V^T V)/dt", (IMBALANCE,), imbalance_velocity()))
 
 
 def root_trace() -> Trace:
@@ -99,7 +101,7 @@ def root_trace() -> Trace:
 
 def imbalance_velocity(rate: Any = _eta) -> Words:
     """The time derivative of ``U^T U - V^T V`` under the flow of the factors; no word is left."""
-    return (U.T @ U - V.T @ V).derivative(factor_velocity(rate))
+    return IMBALANCE.derivative(factor_velocity(rate))
 
 
 def balanced_root_residuals() -> tuple[Words, Words]:
@@ -142,8 +144,8 @@ def _balanced_factor() -> tuple[Any, Trace]:
             raise GradlineError(f"balanced root: {difference} is left of root^2 - W W^T")
     value = _on_direction(product_flow(Integer(-1)), left, right, ISOMETRY, E)
     trace = (
-        Step("square root", "U U^T", (W @ W.T,), left, "the positive root is unique; E E^T E = sigma^2 E"),
-        Step("product flow", "factor", (left, right), value, "coefficient of E in U U^T E + E V V^T"),
+        Step("square root", "U U^T", (W @ W.T, IMBALANCE), left, "the positive root is unique; E E^T E = sigma^2 E"),
+        Step("product flow", "factor", (left, right, product_flow()), value, "coefficient of E in U U^T E + E V V^T"),
     )
     return value, trace
 
@@ -165,8 +167,14 @@ def _imbalanced_factor() -> tuple[Any, Trace]:
     if rewrite(moved[0], PROJECTION).terms != A.terms or rewrite(moved[1], PROJECTION).terms != B.terms:
         raise GradlineError("imbalanced factor: the factors leave U = u A, V = v B")
     trace = (
-        Step("projection", "factor", (target,), value, "U = u A, V = v B keeps its form; A^T A = B^T B = P"),
-        Step("elimination", "factor", (value,), closed, "u^2 - v^2 = c, u v = sigma mu"),
+        Step(
+            "projection",
+            "factor",
+            (target, product_flow()),
+            value,
+            "U = u A, V = v B keeps its form; A^T A = B^T B = P",
+        ),
+        Step("elimination", "factor", (value, IMBALANCE), closed, "u^2 - v^2 = c, u v = sigma mu"),
     )
     return closed, trace
 
@@ -191,6 +199,7 @@ def rescaling(direction: Direction, coordinate: Expr, imbalance: Any = 0) -> Res
     Raises: `NoLineError` when the direction has several non-zero singular values.
     """
     sigma = direction.sigma
-    value, trace = _balanced_factor() if imbalance == 0 else _imbalanced_factor()
+    value, (first, *rest) = _balanced_factor() if imbalance == 0 else _imbalanced_factor()
+    trace = (replace(first, inputs=(*first.inputs, direction.singular_values2)), *rest)
     images = {_sigma: sigma, _mu: coordinate, Symbol("c", real=True): imbalance}
     return Rescaling(value.xreplace(images), sigma, imbalance, trace)

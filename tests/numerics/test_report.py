@@ -155,6 +155,35 @@ def test_uses_come_from_the_derivations() -> None:
     assert uses([find("rescaling-balanced"), without])["flow-cafo"] == ()
 
 
+def test_the_graph_has_the_lines_of_factorized_circuits() -> None:
+    """Product flow, balancedness and singular values reach the claims whose steps take them."""
+    found = uses(claims())
+    taken = {"flow-collapsed", "product-flow", "balancedness", "isometry-criterion"}
+    assert set(found["rescaling-balanced"]) == taken | {"balanced-root"}
+    assert set(found["rescaling-imbalanced"]) == taken
+    assert found["isometry-criterion"] == ("gradient-parallel",)
+    assert found["integral-imbalanced-ov"] == ("rescaling-imbalanced",)
+    assert found["integral-fafo"] == ("flow-fafo",)
+    assert {name for name, used in found.items() if not used} == {
+        "attention-mass", "product-flow", "balancedness", "balanced-root",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("gone", ["product-flow", "balancedness", "isometry-criterion"])
+def test_what_a_step_does_not_take_draws_no_line(gone: str) -> None:
+    """The twin: without what a step takes from a claim, the line to that claim goes, and no other."""
+    claim = find("rescaling-balanced")
+    given = {*find(gone).stated.values(), *(step.output for step in find(gone).trace())}
+
+    def trace() -> Any:
+        return tuple(replace(s, inputs=tuple(part for part in s.inputs if part not in given)) for s in claim.trace())
+
+    names = ("flow-collapsed", "product-flow", "balancedness", "balanced-root", "isometry-criterion")
+    known = [find(name) for name in names]
+    before, after = uses([claim], known)[claim.id], uses([replace(claim, trace=trace)], known)[claim.id]
+    assert set(before) - set(after) == {gone}
+
+
 def test_layers_and_edges() -> None:
     edges = {"a": ["b"], "b": [], "c": ["a", "b", "elsewhere"]}
     assert layers(edges) == [["b"], ["a"], ["c"]]
