@@ -6,6 +6,7 @@ that vanishes the expression has to be looked at again.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import sympy
@@ -115,9 +116,15 @@ def _rebuilt(node: Any, symbol: Symbol, value: Expr, put: Any) -> Any:
     result = node.func(*args)
     if result in _INFINITE or (result.has(sympy.I) and result.is_number and result.is_extended_real is False):
         raise OutsideDomainError(f"{node} has no real value where {symbol} = {value}")
-    if result.has(sympy.I, *_INFINITE):  # SymPy writes the root of -y**2 with I: it is real where y = 0
+    # SymPy writes the root of -y**2 with I, which is real where y = 0, and splits roots of products
+    if result.has(sympy.I, *_INFINITE) or not _powers([result]) <= _powers(args) | _powers([node]):
         return node.func(*args, evaluate=False)
     return result
+
+
+def _powers(nodes: Iterable[Any]) -> set[Any]:
+    found = set().union(*(node.atoms(sympy.Pow) for node in nodes))
+    return {power for power in found if power.free_symbols and not power.exp.is_Integer and power.base is not sympy.E}
 
 
 def _integral(node: Any, symbol: Symbol, value: Expr, put: Any) -> Any:

@@ -205,8 +205,9 @@ def functions_put(expr: Expr, functions: Mapping[Any, Lambda]) -> Expr:
 
 
 def _rebuilt(node: Any, args: Sequence[Any]) -> Any:
-    """The node with other arguments; sums and products don't cancel, so that the domain remains."""
-    return node.func(*args, evaluate=False) if node.is_Add or node.is_Mul else node.func(*args)
+    """The node with other arguments; nothing cancels or is split, so that the domain remains."""
+    keeps = node.is_Add or node.is_Mul or node.is_Pow or isinstance(node, sympy.Function)
+    return node.func(*args, evaluate=False) if keeps else node.func(*args)
 
 
 def generic(expr: Expr) -> tuple[Expr, bool]:

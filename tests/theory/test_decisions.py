@@ -156,6 +156,9 @@ PAIRS: list[tuple[str, Any, Any, tuple[Any, ...]]] = [
     ("different", (sign(y) ** 2 - 1) * (1 + sqrt(y - sign(x - 7) ** 2)), 0, ()),
     ("different?", (sign(y) ** 2 - 1) * (1 + 1 / (y**2 + sign(x - 7) ** 2 - 1)), 0, ()),
     ("equal", log(x) + sign(x), log(x) + 1, ()),
+    # SymPy would split the root at x = 0: where w = 0 the whole is real, the second factor is not
+    ("different?", (1 + plain(Pow, plain(Mul, w, x - y), Rational(1, 2))) * (sign(x) ** 2 - 1), 0, (y >= 2,)),
+    ("different", (1 + plain(Pow, plain(Mul, w, x + y), Rational(1, 2))) * (sign(x) ** 2 - 1), 0, (y >= 2,)),
     ("equal", log(exp(x) - 2) * sign(exp(x) - 2), log(exp(x) - 2), ()),
     # derivatives and integrals
     ("different", sign(x) ** 2 * diff(f(x), x), diff(f(x), x), ()),
