@@ -205,9 +205,15 @@ def _check_names(document: Mapping[str, Any]) -> None:
 
 
 def _check_steps(document: Mapping[str, Any]) -> None:
-    """Derivations have steps that are there."""
+    """Derivations have steps that are there, numbered as they first occur; each step differs and is used."""
     count = len(document["steps"])
     for claim in document["claims"]:
         wrong = [number for number in claim["derivation"] if not 0 <= number < count]
         if wrong:
             raise ValueError(f"derivation of {claim['id']}: no step {wrong[0]}; the file has {count}")
+    first = list(dict.fromkeys(number for claim in document["claims"] for number in claim["derivation"]))
+    if first != list(range(count)):
+        place = next((k for k, number in enumerate(first) if k != number), len(first))
+        raise ValueError(f"steps: step {place} is not used in its turn by the derivations; cut out or changed?")
+    if len({tuple(sorted(step.items())) for step in document["steps"]}) < count:
+        raise ValueError("steps: one step is given twice")

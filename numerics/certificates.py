@@ -34,6 +34,7 @@ from theory.words import Words
 __all__ = [
     "FORMAT",
     "VERSION",
+    "assumption_entries",
     "canonical_hash",
     "certificate",
     "claim_hash",
@@ -41,6 +42,7 @@ __all__ = [
     "dump",
     "evidence_entry",
     "formula_latex",
+    "obligations_from",
     "save",
     "versions",
 ]
@@ -125,11 +127,21 @@ def _statement(claim: Claim) -> dict[str, Any]:
         "statement": [
             {"name": name, "srepr": text, "latex": formula_latex(read(text))} for name, text in texts.items()
         ],
-        "assumptions": [
-            {"text": a.text, "srepr": None if a.relation is None else write(a.relation, dummies)}
-            for a in claim.assumptions()
-        ],
+        "assumptions": assumption_entries(claim, dummies),
     }
+
+
+def assumption_entries(claim: Claim, dummies: dict[Any, int]) -> list[dict[str, Any]]:
+    """The assumptions of a claim, as plain data; ``dummies`` numbers the dummy symbols."""
+    return [
+        {"text": a.text, "srepr": None if a.relation is None else write(a.relation, dummies)}
+        for a in claim.assumptions()
+    ]
+
+
+def obligations_from(claim: Claim) -> str:
+    """Whether the obligations follow from the stated relations alone or take a derivation."""
+    return "statement" if claim.obligations is Claim.obligations else "derivation"
 
 
 def _claim_entry(result: ClaimResult, derivation: Sequence[int], used: Sequence[str]) -> dict[str, Any]:
@@ -142,7 +154,7 @@ def _claim_entry(result: ClaimResult, derivation: Sequence[int], used: Sequence[
             "source": claim.source,
             **_statement(claim),
             "obligations": [obligation_entry(o) if isinstance(o, Outcome) else dict(o) for o in result.obligations],
-            "obligations_from": "statement" if claim.obligations is Claim.obligations else "derivation",
+            "obligations_from": obligations_from(claim),
             "derivation": list(derivation),
             "uses": list(used),
             "evidence": [evidence_entry(e) for e in result.evidence],

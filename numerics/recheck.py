@@ -7,22 +7,26 @@ formulas of claims of the theory must be those of `theory.claims`. Numerical evi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
 from numerics.certificates import (
+    assumption_entries,
     canonical_hash,
     claim_hash,
     content_hash,
     evidence_entry,
     formula_latex,
+    obligations_from,
     versions,
 )
+from numerics.checks.enclosure import is_scalar
 from numerics.checks.gather import Evidence, symbolic_evidence
 from numerics.evidence import judge
 from numerics.obligations import outcome_entry
+from numerics.recorded_evidence import evidence_problems, uses_problems
 from theory.errors import GradlineError
 from theory.reader import read
 from theory.registry import Claim, Obligation, Outcome, Verdict, claims, decide, reference_claims
@@ -51,7 +55,7 @@ class ClaimRecheck:
 class Recheck:
     """What a certificate is worth: the results claim by claim, and what does not match in the file as a whole.
 
-    ``notes`` says which versions differ from those of this run.
+    ``notes`` says which versions differ from those of this run, and what can't be checked without deriving it.
     """
 
     results: tuple[ClaimRecheck, ...]
@@ -92,13 +96,16 @@ def recheck(document: Entry, progress: Progress | None = None) -> Recheck:
     for done, entry in enumerate(entries):
         if progress is not None:
             progress(done, len(entries), entry["id"])
-        results.append(_recheck_claim(entry, known.get(entry["id"])))
+        results.append(_recheck_claim(entry, known.get(entry["id"]), {*known, *(e["id"] for e in entries)}))
     if progress is not None:
         progress(len(entries), len(entries), "")
-    return Recheck(tuple(results), tuple(_file_problems(document)), tuple(_notes(document)), document["seed"])
+    notes = (*_notes(document), *_underived(entries, known))
+    return Recheck(tuple(results), tuple(_file_problems(document)), notes, document["seed"])
 
 
 def _file_problems(document: Entry) -> Iterator[str]:
+    if not document["claims"]:
+        yield "it holds no claim"
     if document["sha256"] != content_hash(document):
         yield "the file was changed: its sha256 does not match its content"
     stated = {key: value for key, value in document["versions"].items() if key != "sha256"}
@@ -113,29 +120,41 @@ def _notes(document: Entry) -> Iterator[str]:
             yield f"written with {package} {there}, checked with {here}"
 
 
-def _recheck_claim(entry: Entry, known: Claim | None) -> ClaimRecheck:
+def _underived(entries: Sequence[Entry], known: Mapping[str, Claim]) -> Iterator[str]:
+    for entry in entries:
+        if entry["id"] not in known and entry["obligations_from"] == "derivation":
+            yield f"{entry['id']} is no claim of the theory: that its obligations say what it states is not checked"
+
+
+def _recheck_claim(entry: Entry, known: Claim | None, ids: Collection[str]) -> ClaimRecheck:
     begin = time.perf_counter()
     if entry["sha256"] != claim_hash(entry):
         problems: tuple[str, ...] = ("the claim was changed: its sha256 does not match what it states",)
     else:
-        problems = tuple(_problems(entry, known))
+        problems = tuple(_problems(entry, known, ids))
     seconds = time.perf_counter() - begin
     return ClaimRecheck(entry["id"], entry["verdict"], len(entry["obligations"]), problems, seconds)
 
 
-def _problems(entry: Entry, known: Claim | None) -> Iterator[str]:
+def _problems(entry: Entry, known: Claim | None, ids: Collection[str]) -> Iterator[str]:
     stated = {f["name"]: _read(f["srepr"], f"formula {f['name']!r} of {entry['id']}") for f in entry["statement"]}
     for formula in entry["statement"]:
         if formula["latex"] != formula_latex(stated[formula["name"]]):
             yield f"{formula['name']}: the LaTeX is not that of the formula"
     if known is not None:
         yield from _against_theory(entry, stated, known)
+    elif entry["source"] in {claim.source for claim in (*claims(), *reference_claims())}:
+        yield f"no claim of the theory is named {entry['id']}; expected another source than {entry['source']}"
+    yield from uses_problems(entry, ids)
     given = [a["srepr"] for a in entry["assumptions"] if a["srepr"] is not None]
     for text in given:
         _read(text, f"assumption of {entry['id']}")
     if entry["obligations_from"] == "statement":
         yield from _against_statement(entry, stated, given)
+    elif known is None:
+        yield from _refuted(entry, stated, given)
     outcomes = tuple(_outcome(o, entry["id"]) for o in entry["obligations"])
+    yield from evidence_problems(entry, sum(is_scalar(o.obligation) for o in outcomes))
     yield from _against_decisions(entry, outcomes)
 
 
@@ -150,14 +169,18 @@ def _read(text: str, what: str) -> Any:
 
 
 def _against_theory(entry: Entry, stated: Mapping[str, Any], known: Claim) -> Iterator[str]:
-    """The claim of the theory with this id states the same, in words and formulas."""
+    """The claim of the theory with this id states and assumes the same, in words and formulas."""
     for key in ("title", "text", "source"):
         if entry[key] != getattr(known, key):
             yield f"the {key} is not that of the claim {known.id} of the theory"
     if list(stated) != list(known.stated):
         yield f"it states {', '.join(stated) or 'nothing'}; the claim of the theory states {', '.join(known.stated)}"
         return
+    if entry["obligations_from"] != obligations_from(known):
+        yield f"its obligations come from the {obligations_from(known)}, not from the {entry['obligations_from']}"
     dummies = dict[Any, int]()
+    if entry["assumptions"] != assumption_entries(known, dict[Any, int]()):
+        yield f"the assumptions are not those of the claim {known.id} of the theory"
     for name, formula in known.stated.items():
         if read(write(formula, dummies)) != stated[name]:
             yield f"{name}: the formula is not that of the claim {known.id} of the theory"
@@ -174,6 +197,22 @@ def _against_statement(entry: Entry, stated: Mapping[str, Any], given: list[str]
     whole = all(o["decisive"] and not o["hypotheses"] and o["assumptions"] == given for o in entry["obligations"])
     if owed != found or not whole:
         yield "the obligations do not follow from the stated relations"
+
+
+def _refuted(entry: Entry, stated: Mapping[str, Any], given: list[str]) -> Iterator[str]:
+    """Stated relations that are false, whatever the obligations are."""
+    try:
+        owed = tuple(Claim(entry["id"], stated).obligations(stated))
+    except (TypeError, AttributeError):
+        return
+    rules = tuple(_read_once(text) for text in given)
+    for obligation in owed:
+        try:
+            answer = decide(replace(obligation, assumptions=rules)).answer
+        except (GradlineError, ValueError, TypeError):
+            continue
+        if answer == "refuted":
+            yield f"{obligation.name}: it is stated, and refuted"
 
 
 @lru_cache(maxsize=4096)

@@ -356,8 +356,64 @@ FORGED: dict[str, tuple[Callable[[Document], None], str]] = {
         change("balanced-root", put("obligations", 0, "srepr", "Symbol('i', imaginary=True)")),
         "decided",
     ),
+    "an assumption of the theory less": (
+        change("attention-mass", lambda c: c["assumptions"].pop(0)),
+        "the assumptions are not those of the claim attention-mass",
+    ),
+    "an assumption in words": (
+        change("balanced-root", put("assumptions", 0, "text", "always")),
+        "the assumptions are not those of the claim balanced-root",
+    ),
+    "another name for a claim of the theory": (change("attention-mass", put("id", "attention")), "no claim of the"),
+    "where obligations come from": (
+        change("attention-mass", put("obligations_from", "statement")),
+        "its obligations come from the derivation, not from the statement",
+    ),
+    "a false statement with obligations of its own": (
+        change("square", lambda c: c.update(obligations_from="derivation", statement=false_statement(c))),
+        "first: it is stated, and refuted",
+    ),
+    "a bound": (change("attention-mass", put("evidence", 1, "numbers", "bound", 1.0)), "the figures"),
+    "a difference": (
+        change("attention-mass", put("evidence", 1, "numbers", "worst_difference", 0.5)),
+        "worst 5.0e-01 of 1.0e-40, support nothing",
+    ),
+    "a count": (change("attention-mass", put("evidence", 1, "numbers", "comparisons", 99)), "'99 enclosures"),
+    "a count that is none": (change("attention-mass", put("evidence", 1, "numbers", "comparisons", "8")), "without"),
+    "no case": (change("attention-mass", put("evidence", 1, "numbers", "comparisons", 0)), "support nothing"),
+    "no bound": (change("attention-mass", lambda c: c["evidence"][1]["numbers"].pop("bound")), "without comparisons"),
+    "words of a figure": (change("attention-mass", put("evidence", 1, "detail", "all well")), "'all well'"),
+    "obligations that are enclosed": (
+        change("attention-mass", put("evidence", 1, "numbers", "enclosed", 3)),
+        "enclosure evidence: for 3 obligations; 4 are scalar",
+    ),
+    "a part": (change("attention-mass", put("evidence", 1, "parts", ["beta"])), "parts beta; expected some of alpha"),
+    "a part twice": (change("attention-mass", put("evidence", 1, "parts", ["alpha"] * 2)), "parts alpha, alpha;"),
+    "a broken part": (
+        change("attention-mass", put("evidence", 1, "broken", ["beta"])),
+        "broken beta; expected some of",
+    ),
+    "the order of evidence": (change("attention-mass", lambda c: c["evidence"].reverse()), "expected the order"),
+    "evidence of another claim": (
+        lambda d: swap(claim_of(d, "attention-mass"), claim_of(d, "attention-limit"), "evidence"),
+        "parts",
+    ),
+    "a claim that it uses": (
+        change("attention-mass", put("uses", ["gradient"])),
+        "uses gradient: expected other claims",
+    ),
+    "itself": (change("attention-mass", put("uses", ["attention-mass"])), "uses attention-mass: expected other claims"),
+    "no claim": (lambda d: d.update(claims=[], steps=[]), "it holds no claim"),
     "another kind of value": (change("square", put("obligations", 0, "srepr", "Rule(Word(), Words())")), "decided"),
 }
+
+
+def false_statement(claim: Any) -> Any:
+    return [claim["statement"][0] | {"srepr": write(Eq(M**2, M + 1))}]
+
+
+def swap(first: Any, second: Any, key: str) -> None:
+    first[key], second[key] = second[key], first[key]
 
 
 @pytest.mark.parametrize("case", FORGED)
@@ -379,6 +435,48 @@ def relatex(text: str) -> str:
     from numerics.certificates import formula_latex
 
     return formula_latex(read(text))
+
+
+def test_obligations_of_a_derivation_that_is_not_here_are_a_note() -> None:
+    odd = Claim("odd", {"it": x}, lambda _: [Obligation("nothing", Integer(0))])
+    found = recheck(parse(dump(certificate(verify([odd, SQUARE]))).encode()))
+    assert (found.exit_code, len(found.notes)) == (0, 1)
+    assert found.notes[0].startswith("odd is no claim of the theory: that its obligations say what it states")
+
+
+def last_use(document: Document) -> None:
+    last = len(document["steps"]) - 1
+    for claim in document["claims"]:
+        claim["derivation"] = [k for k in claim["derivation"] if k != last]
+
+
+#: Changes of the steps of derivations after which all hashes match.
+STEPS: dict[str, tuple[Callable[[Document], None], str]] = {
+    "a step that nothing uses": (last_use, "is not used in its turn"),
+    "two steps swapped": (
+        lambda d: d["steps"].append(d["steps"].pop(0)) or change("attention-limit", rotate(d))(d),
+        "turn",
+    ),
+    "a step twice": (
+        lambda d: d["steps"].append(d["steps"][0]) or d["claims"][-1]["derivation"].append(len(d["steps"]) - 1),
+        "one step is given twice",
+    ),
+    "a step more": (lambda d: d["steps"].append(d["steps"][0] | {"name": "more"}), "is not used in its turn"),
+}
+
+
+def rotate(document: Document) -> Callable[[Any], None]:
+    count = len(document["steps"])
+    return lambda claim: claim.update(derivation=[(k - 1) % count for k in claim["derivation"]])
+
+
+@pytest.mark.parametrize("case", STEPS)
+def test_changed_steps_are_refused(case: str, whole: Document) -> None:
+    edit, message = STEPS[case]
+    document = copy.deepcopy(whole)
+    edit(document)
+    with pytest.raises(ValueError, match=message):
+        parse(dump(rehashed(document)).encode())
 
 
 def test_without_new_hashes_the_place_of_a_change_is_named(whole: Document) -> None:
