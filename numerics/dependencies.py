@@ -2,8 +2,9 @@
 
 A step belongs to the claim that its rule proves (`theory.latex.documents.steps.OWNERS`), or to the first claim that
 states what the step found. A claim uses the owners of the steps that come before its own ones, the claims that its own
-steps refer to, and those that state, or found in a step, what its steps take; one claim that has all that a step takes
-goes before several. A claim without a derivation uses the claims whose formulas stand in its own.
+steps and the words of its proof refer to, and those that state, or found in a step, what its steps take; one claim that
+has all that a step takes goes before several. A claim without a derivation uses the claims whose formulas stand in its
+own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sympy import Basic, Expr, preorder_traversal
 from numerics.derivations import referred, step_latex
 from theory.blocks import BlockMatrix
 from theory.identities import prove_zero
+from theory.latex.documents.statements import mentioned
 from theory.latex.documents.steps import OWNERS
 from theory.registry import Claim
 from theory.symbols import STATES, SYMBOLS
@@ -160,6 +162,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _direct(claim: Claim, known: _Known) -> Iterator[str]:
+    yield from mentioned(claim)
     steps = tuple(dict.fromkeys(claim.trace()))
     if not steps:
         yield from _contained(claim, known)

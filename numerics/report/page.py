@@ -73,8 +73,8 @@ def _graph(claims: Any) -> str:
     keys = " ".join(f'<span class="badge {v}">{v}</span> {VERDICTS[v]}.' for v in VERDICTS)
     return (
         '<section id="graph" aria-labelledby="graph-title">\n<h2 id="graph-title">What rests on what</h2>\n'
-        "<p>A line leads from a claim to each claim whose derivation uses it, as found from the steps and formulas of "
-        f'the derivations. Each box is a link.</p>\n<div class="wide" tabindex="0">{graph_svg(claims)}</div>\n'
+        "<p>A line leads from a claim to each claim whose derivation uses it, as found from the steps, formulas and "
+        f'references of the derivations. Each box is a link.</p>\n<div class="wide" tabindex="0">{graph_svg(claims)}</div>\n'
         f'<p class="legend">{keys}</p>\n</section>'
     )
 

@@ -151,6 +151,10 @@ def test_uses_come_from_the_derivations() -> None:
     assert set(found["rescaling-balanced"]) == {"flow-collapsed", "balanced-root"}
     assert found["integral-cafo"] == ("flow-cafo",)
     assert found["attention-mass"] == ()
+    by_words = uses([find(n) for n in ("product-flow", "balancedness", "balanced-root", "isometry-criterion")])
+    assert by_words["balancedness"] == ("product-flow",)
+    assert by_words["isometry-criterion"] == ("product-flow", "balanced-root")
+    assert uses([find("product-flow"), replace(find("balancedness"), source="user")])["balancedness"] == ()
     without = replace(find("flow-cafo"), trace=tuple)
     assert uses([find("rescaling-balanced"), without])["flow-cafo"] == ()
 

@@ -102,6 +102,20 @@ def _words(claim: Claim) -> Mapping[str, str]:
     return prose().get(claim.id, {}) if claim.source != "user" else {}
 
 
+def mentioned(claim: Claim) -> tuple[str, ...]:
+    """The claims that the sentences of a claim's statement and proof refer to or take a formula from.
+
+    >>> mentioned(find("isometry-criterion"))
+    ('balanced-root', 'product-flow')
+    """
+    found: dict[str, None] = {}
+    for text in _words(claim).values():
+        for kind, names in re.findall(r"\[\[(\w+):([^]]*)\]\]", text):
+            owner = names if kind == "ref" else names.rpartition("/")[0]
+            found |= {owner.partition("/")[0]: None} if owner else {}
+    return tuple(found)
+
+
 def _given(claim: Claim, notation: Notation) -> str:
     """The assumptions of a user's claim."""
     given: list[Any] = list(claim.assumptions())
