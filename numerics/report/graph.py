@@ -8,7 +8,9 @@ from typing import Any
 
 __all__ = ["graph_svg", "layers"]
 
-_WIDTH, _HEIGHT, _ACROSS, _DOWN, _MARGIN = 216, 27, 252, 34, 8
+_WIDTH, _HEIGHT, _ACROSS, _DOWN, _MARGIN = 150, 42, 175, 50, 8
+#: Characters in a line of a label.
+_LONGEST = 17
 _MARKS = {"proved": "✓", "supported": "≈", "refuted": "✗", "undecided": "?"}
 
 
@@ -78,12 +80,32 @@ def _edge(start: tuple[float, float], end: tuple[float, float]) -> str:
 
 def _node(claim: Mapping[str, Any], x: float, y: float) -> str:
     name, verdict = escape(claim["id"]), claim["verdict"]
-    label = name if len(claim["id"]) <= 29 else escape(claim["id"][:28]) + "…"
+    lines = _lines(claim["id"])
+    left, top = x + 8, y + (_HEIGHT / 2 + 5 if len(lines) == 1 else 18)
+    rest = "".join(f'<tspan x="{left + 16:g}" dy="15">{escape(line)}</tspan>' for line in lines[1:])
     return (
         f'<a href="#claim-{name}" class="{verdict}"><title>{escape(claim["title"] or claim["id"])}: {verdict}</title>'
         f'<rect x="{x:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}" rx="5"/>'
-        f'<text x="{x + 8:g}" y="{y + 17:g}"><tspan class="mark">{_MARKS[verdict]}</tspan> {label}</text></a>'
+        f'<text x="{left:g}" y="{top:g}"><tspan class="mark">{_MARKS[verdict]}</tspan>'
+        f'<tspan x="{left + 16:g}">{escape(lines[0])}</tspan>{rest}</text></a>'
     )
+
+
+def _lines(name: str) -> list[str]:
+    """An id in one line or in two, parted behind a hyphen; what is still too long is cut.
+
+    >>> _lines("fixed-attention-factorized"), _lines("early-time")
+    (['fixed-attention-', 'factorized'], ['early-time'])
+    """
+    parts = [(name[: i + 1], name[i + 1 :]) for i, c in enumerate(name) if c in "-_" and 0 < i < len(name) - 1]
+    fitting = [pair for pair in parts if max(map(len, pair)) <= _LONGEST]
+    if len(name) <= _LONGEST:
+        lines = [name]
+    elif fitting:
+        lines = list(max(fitting, key=lambda pair: len(pair[0])))
+    else:
+        lines = [name[:_LONGEST], name[_LONGEST:]]
+    return [line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…" for line in lines]
 
 
 def unknown(claims: Iterable[Mapping[str, Any]], uses: Sequence[str]) -> list[str]:
