@@ -102,7 +102,7 @@ def _lines(name: str) -> list[str]:
     if len(name) <= _LONGEST:
         lines = [name]
     elif fitting:
-        lines = list(max(fitting, key=lambda pair: len(pair[0])))
+        lines = [*max(fitting, key=lambda pair: len(pair[0]))]
     else:
         lines = [name[:_LONGEST], name[_LONGEST:]]
     return [line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…" for line in lines]

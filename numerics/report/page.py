@@ -74,7 +74,8 @@ def _graph(claims: Any) -> str:
     return (
         '<section id="graph" aria-labelledby="graph-title">\n<h2 id="graph-title">What rests on what</h2>\n'
         "<p>A line leads from a claim to each claim whose derivation uses it, as found from the steps, formulas and "
-        f'references of the derivations. Each box is a link.</p>\n<div class="wide" tabindex="0">{graph_svg(claims)}</div>\n'
+        "references of the derivations. Each box is a link.</p>\n"
+        f'<div class="wide" tabindex="0">{graph_svg(claims)}</div>\n'
         f'<p class="legend">{keys}</p>\n</section>'
     )
 
