@@ -11,24 +11,18 @@ from sympy.functions.special.error_functions import Ei
 
 from theory.symbols import K, M, N, alpha, b, c_OV, c_QK, eta_OV, eta_QK, m, mu_OV, mu_QK, n
 
-__all__ = ["Change", "formula_changes", "places", "rebuilt"]
+__all__ = ["MIXED_UP", "Change", "formula_changes", "places", "rebuilt"]
 
+_CIRCUITS = {mu_OV: mu_QK, mu_QK: mu_OV, eta_OV: eta_QK, eta_QK: eta_OV, c_OV: c_QK, c_QK: c_OV}
+#: Symbols that are easily mixed up: of the other circuit, or of the other kind of slots.
+MIXED_UP: dict[Symbol, Symbol] = {m: n, n: m, **_CIRCUITS}
 _SWAPS: dict[Symbol, tuple[Symbol, ...]] = {
-    m: (n,),
-    n: (m,),
-    eta_OV: (eta_QK,),
-    eta_QK: (eta_OV,),
-    mu_OV: (mu_QK,),
-    mu_QK: (mu_OV,),
-    c_OV: (c_QK,),
-    c_QK: (c_OV,),
+    **{symbol: (other,) for symbol, other in MIXED_UP.items()},
     b: (K, N),
     K: (b, M),
     N: (b, K),
     M: (b, K),
 }
-_CIRCUITS = {mu_OV: mu_QK, mu_QK: mu_OV, eta_OV: eta_QK, eta_QK: eta_OV, c_OV: c_QK, c_QK: c_OV}
-
 _FUNCTIONS: dict[Any, tuple[Callable[[Any], Any], ...]] = {
     exp: (lambda x: 1 + x, lambda x: exp(-x), lambda x: x),
     log: (lambda x: x - 1, lambda x: x, exp),

@@ -40,7 +40,8 @@ from theory.latex.parser.nodes import (
 )
 from theory.latex.parser.vocabulary import FORMULA, MOVING, Vocabulary
 from theory.latex.source.tokens import LatexError, Place
-from theory.symbols import K, M, N, alpha, b, c_OV, c_QK, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n, t
+from theory.mutation.formulas import MIXED_UP
+from theory.symbols import K, M, N, alpha, b, gamma, mu_OV, mu_QK, t
 from theory.witnesses import points
 
 __all__ = ["factor_of", "repair", "tables_of", "vanishes"]
@@ -48,14 +49,7 @@ __all__ = ["factor_of", "repair", "tables_of", "vanishes"]
 _POINTS = 2
 _MOST_PROOFS = 4
 _SWAPS: dict[Symbol, tuple[Symbol, ...]] = {
-    m: (n,),
-    n: (m,),
-    eta_OV: (eta_QK,),
-    eta_QK: (eta_OV,),
-    mu_OV: (mu_QK,),
-    mu_QK: (mu_OV,),
-    c_OV: (c_QK,),
-    c_QK: (c_OV,),
+    **{symbol: (other,) for symbol, other in MIXED_UP.items()},
     b: (K, M, N),
     K: (b, M, N),
     N: (b, K, M),
