@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -96,6 +100,56 @@ def test_options_exist() -> None:
 def test_an_unknown_option_is_found() -> None:
     """The twin."""
     assert _unknown("verify --json x.json --jason y") == ["--jason"]
+
+
+def _block(page: str, start: str) -> str:
+    """A block of code of a page, by how it begins."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return next(b for b in re.findall(r"^```\w+\n(.*?)^```", text, re.M | re.S) if b.startswith(start))
+
+
+#: What a reader has written before, as the pages show it.
+GIVEN = {
+    "paper.tex": PAPER,
+    "notation.toml": _block("latex.md", "derivative ="),
+    "mine.toml": _block("latex.md", "derivative ="),
+    "mytheory.py": _block("check.md", "# mytheory.py"),
+}
+#: Minutes each: run with GRADLINE_LONG=1.
+LONG = ("verify", "figure fig2 --out figures", "figure fig3 --out figures")
+WRITTEN = {"verify --json evidence.json": "evidence.json", "figure fig4 --out figures": "figures/fig4.pdf"} | {
+    "report evidence.json --out report": "report/report.html", "figure line --out figures": "figures/line.pdf",
+}  # fmt: skip
+
+
+def test_slow_commands(tmp_path: Path) -> None:
+    """In one folder, as a reader does: the evidence first, then what is made of it."""
+    for name, text in GIVEN.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    slow = [c for c in _commands() if SLOW.search(c) and (c not in LONG or os.environ.get("GRADLINE_LONG"))]
+    slow.sort(key=lambda c: "--json" not in c)
+    assert len(slow) >= 9
+    for command in slow:
+        words = [sys.executable, "-m", "numerics.cli", *shlex.split(command)]
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        if command in WRITTEN:
+            assert (tmp_path / WRITTEN[command]).stat().st_size > 0
+    assert sorted(WRITTEN) == sorted(c for c in slow if c in WRITTEN)
+
+
+def test_the_module_of_own_claims(tmp_path: Path) -> None:
+    from theory.latex.check import check_paper
+
+    module: dict[str, Any] = {}
+    exec(GIVEN["mytheory.py"], module)
+    paper = tmp_path / "paper.tex"
+    said = ("e^L = 1+(M-1)e^{-\\mu_{OV}}", "e^L = 1+Me^{-\\mu_{OV}}")
+    paper.write_text(
+        "".join(rf"\begin{{equation}}\label{{my-loss}}{s}\end{{equation}}" for s in said), encoding="utf-8"
+    )
+    assert [e.status for e in check_paper(paper, module["claims"]).equations] == ["match", "differs"]
 
 
 @pytest.mark.parametrize("command", [c for c in _commands() if not SLOW.search(c)])
