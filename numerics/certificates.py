@@ -69,19 +69,32 @@ def canonical_hash(data: Any) -> str:
 
 
 def claim_hash(entry: Mapping[str, Any]) -> str:
-    """The hash of a claim: of its formulas, assumptions and obligations."""
+    """The hash of a claim: of its formulas, assumptions and obligations, not of its title.
+
+    >>> entry = dict.fromkeys(_HASHED) | {"statement": [{"name": "x", "srepr": "Integer(1)"}], "obligations": []}
+    >>> claim_hash(entry) == claim_hash({**entry, "title": "another"}), len(claim_hash(entry))
+    (True, 64)
+    """
     stated = [{key: formula[key] for key in ("name", "srepr")} for formula in entry["statement"]]
     owed = [{key: o[key] for key in _HASHED_OBLIGATION} for o in entry["obligations"]]
     return canonical_hash({key: entry[key] for key in _HASHED} | {"statement": stated, "obligations": owed})
 
 
 def content_hash(document: Mapping[str, Any]) -> str:
-    """The hash of a whole certificate, apart from times and versions."""
+    """The hash of a whole certificate, apart from times and versions.
+
+    >>> content_hash({"claims": [], "versions": {"python": "3.11"}}) == content_hash({"claims": []})
+    True
+    """
     return canonical_hash({key: value for key, value in document.items() if key not in _APART})
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that evidence depends on."""
+    """The versions of Python and of the packages that evidence depends on.
+
+    >>> sorted(versions())[:3]
+    ['gradline', 'numpy', 'python']
+    """
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -92,7 +105,12 @@ def versions() -> dict[str, str]:
 
 
 def formula_latex(formula: Any) -> str:
-    """LaTeX of a stated formula: an expression, a relation or `Words`."""
+    """LaTeX of a stated formula: an expression, a relation or `Words`.
+
+    >>> from theory.symbols import mu_OV
+    >>> print(formula_latex(mu_OV**2 / 2))
+    \\frac{\\mu_{\\mathrm{OV}}^{2}}{2}
+    """
     if not isinstance(formula, Words):
         return str(sympy.latex(formula, **_latex_options()))
     terms = []
@@ -108,7 +126,12 @@ def _latex_options() -> dict[str, Any]:
 
 
 def evidence_entry(evidence: Evidence) -> dict[str, Any]:
-    """One kind of evidence, as plain data."""
+    """One kind of evidence, as plain data.
+
+    >>> from numerics.evidence import Evidence
+    >>> evidence_entry(Evidence("instance", True, "8 comparisons"))["supports"]
+    True
+    """
     return {
         "kind": evidence.kind,
         "supports": evidence.supports,
@@ -132,7 +155,12 @@ def _statement(claim: Claim) -> dict[str, Any]:
 
 
 def assumption_entries(claim: Claim, dummies: dict[Any, int]) -> list[dict[str, Any]]:
-    """The assumptions of a claim, as plain data; ``dummies`` numbers the dummy symbols."""
+    """The assumptions of a claim, as plain data; ``dummies`` numbers the dummy symbols.
+
+    >>> from theory.registry import find
+    >>> [entry["text"] for entry in assumption_entries(find("product-flow"), {})]
+    ['W = U V^T, matrices of any shapes; gradient flow with one rate eta for both factors']
+    """
     return [
         {"text": a.text, "srepr": None if a.relation is None else write(a.relation, dummies)}
         for a in claim.assumptions()
@@ -140,7 +168,12 @@ def assumption_entries(claim: Claim, dummies: dict[Any, int]) -> list[dict[str, 
 
 
 def obligations_from(claim: Claim) -> str:
-    """Whether the obligations follow from the stated relations alone or take a derivation."""
+    """Whether the obligations follow from the stated relations alone or take a derivation.
+
+    >>> from theory.registry import Claim, find
+    >>> obligations_from(find("loss-on-line")), obligations_from(Claim.equal("same", 1, 1))
+    ('derivation', 'statement')
+    """
     return "statement" if claim.obligations is Claim.obligations else "derivation"
 
 
@@ -200,7 +233,11 @@ def certificate(report: Report) -> dict[str, Any]:
 
 
 def dump(document: Mapping[str, Any]) -> str:
-    """The text of a certificate: strict JSON with sorted keys and a final newline."""
+    """The text of a certificate: strict JSON with sorted keys and a final newline.
+
+    >>> dump({"b": 1, "a": None})
+    '{\\n "a": null,\\n "b": 1\\n}\\n'
+    """
     return json.dumps(plain_data(document), indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
@@ -208,5 +245,14 @@ def save(report: Report, path: str | Path) -> None:
     """Write the certificate of a report, whole or not at all.
 
     Raises: ``OSError`` where the file can't be written; otherwise as `certificate`.
+
+    >>> import pathlib, tempfile
+    >>> from numerics import verify
+    >>> from numerics.certificate_reader import load
+    >>> from theory import Claim
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "evidence.json"
+    >>> save(verify([Claim.equal("same", 1, 1)]), path)
+    >>> load(path)["claims"][0]["verdict"]
+    'proved'
     """
     write_files({Path(path): dump(certificate(report)).encode()})

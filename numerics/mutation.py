@@ -163,7 +163,7 @@ def _derived_claims(witness: str) -> Iterator[Claim]:
             stated = {f"{x.name} [{label}]": v for label, f in flows.items() for x, v in f.velocity.items()}
             yield Claim(f"derived flow, {code}", stated, nothing, text="derived", subject=("velocity", code))
     elif witness == "factor":
-        direction: Any = SimpleNamespace(sigma=sigma)
+        direction: Any = SimpleNamespace(sigma=sigma, singular_values2=())
         for kind, imbalance in (("balanced", Integer(0)), ("imbalanced", c)):
             factor = factorization.rescaling(direction, mu, imbalance).factor
             yield Claim(
@@ -201,6 +201,9 @@ def witness_injection(name: str | None, seed: int = 0) -> InjectedError:
     Parameters: ``name`` of one of `theory.mutation.injections.INJECTIONS`, or None for the right derivation,
     which no comparison may contradict; ``seed`` of the random cases.
     Returns: an `InjectedError`.
+
+    >>> witness_injection(None).caught
+    False
     """
     if name is None:
         seen = [_witness(kind, seed) for kind in ("velocity", "factor", "words")]

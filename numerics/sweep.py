@@ -154,6 +154,15 @@ def sweep(
 
     Raises: ``TypeError`` or ``ValueError`` for a function that other processes can't import, or a point JSON can't
     hold.
+
+    >>> import tempfile
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> points, folder = [{"x": 1, "y": 2}], tempfile.mkdtemp()
+    >>> with ThreadPoolExecutor() as threads:
+    ...     first = sweep(dict, points, folder, executor=threads)
+    ...     again = sweep(dict, points, folder, executor=threads)
+    >>> first.values, (first.ran, again.ran)
+    (({'x': 1, 'y': 2},), (1, 0))
     """
     name = _name(function)
     chosen = tuple(dict(point) for point in points)

@@ -242,19 +242,32 @@ def published(
     trace: Callable[[], Trace] = tuple,
     subject: Any = None,
 ) -> Claim:
-    """A claim of a paper; see `Claim`."""
+    """A claim of a paper; see `Claim`.
+
+    >>> from theory.symbols import M
+    >>> published("one", "", "", {"x": M}, lambda s: [Obligation("x", s["x"] - M)], "my paper", tuple).source
+    'my paper'
+    """
     return Claim(identity, stated, obligations, title, text, source, assumptions, trace, subject)
 
 
 def claims() -> tuple[Claim, ...]:
-    """The claims of the theory, in the order of the paper."""
+    """The claims of the theory, in the order of the paper.
+
+    >>> len(claims()), claims()[0].id
+    (37, 'attention-mass')
+    """
     from theory.paper import CLAIMS
 
     return CLAIMS
 
 
 def reference_claims() -> tuple[Claim, ...]:
-    """The known theories of the literature, see `theory.reference`."""
+    """The known theories of the literature, see `theory.reference`.
+
+    >>> reference_claims()[0].id
+    'saxe-mode'
+    """
     from theory.reference import CLAIMS
 
     return CLAIMS
@@ -264,6 +277,9 @@ def find(claim_id: str) -> Claim:
     """Return the claim with this id, of the theory or of the literature.
 
     Raises: ``ValueError`` naming the nearest id.
+
+    >>> find("loss-on-line").stated["L"]
+    log((M - 1)*exp(-alpha*mu_OV) + 1)
     """
     known = {c.id: c for c in (*claims(), *reference_claims())}
     if claim_id not in known:

@@ -73,7 +73,13 @@ def exact_number(name: str, value: Any) -> Any:
 
 
 def refuse_moving(name: str, value: Any) -> None:
-    """Refuse a parameter made of what moves in time: the states, the attention, the time itself, or an orbit value."""
+    """Refuse a parameter made of what moves in time: the states, the attention, the time itself, or an orbit value.
+
+    >>> refuse_moving("eta_OV", symbols.mu_OV)
+    Traceback (most recent call last):
+    ...
+    ValueError: eta_OV=mu_OV: mu_OV changes in time; expected a constant number or parameter
+    """
     moving = {*symbols.STATES, symbols.alpha, symbols.t}
     for symbol in sorted(value.free_symbols, key=lambda s: str(s.name)):
         if symbol in moving or symbol.name.startswith(("W_OV_", "W_QK_")):

@@ -26,7 +26,8 @@ Model = FixedAttention | TrainedAttention
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train: ``epochs`` of ``steps`` batches of ``batch`` sequences, with a rate for each circuit.
+    """How to train: ``epochs`` of ``steps`` batches of ``batch`` sequences, with a rate for each circuit: a number, an
+    array with one entry for each run, or a `Schedule`.
 
     ``balanced`` batches hold equally many sequences of every class, others draw the classes. With ``until_loss`` a run
     stops when the mean loss of an epoch is at most that, looked at only every ``check_every`` epochs: after epochs
@@ -36,13 +37,15 @@ class Plan:
     epochs: int
     steps: int
     batch: int
-    rates: Mapping[str, Schedule]
+    rates: Mapping[str, Any]
     optimizer: Optimizer = field(default_factory=Optimizer)
     balanced: bool = False
     until_loss: float | None = None
     check_every: int = 100
 
     def __post_init__(self) -> None:
+        rates = {circuit: r if isinstance(r, Schedule) else Schedule(r) for circuit, r in self.rates.items()}
+        object.__setattr__(self, "rates", rates)
         for name in ("epochs", "steps", "batch", "check_every"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -85,7 +88,13 @@ def batches(
 
 
 def fresh_batches(model: Model, plan: Plan, seeds: Sequence[int], number: int, dtype: DTypeLike = np.float32) -> Batch:
-    """Return fresh batches that training with these seeds never sees."""
+    """Return fresh batches that training with these seeds never sees.
+
+    >>> from numerics.training import FixedAttention, SequenceData
+    >>> model = FixedAttention(SequenceData(), "collapsed", (0.5,))
+    >>> fresh_batches(model, Plan(1, 1, 8, {"OV": 0.1}), [0], 2).targets.shape
+    (2, 1, 8)
+    """
     return batches(model, plan, [np.random.default_rng([seed, 2]) for seed in seeds], number, dtype)
 
 
@@ -104,6 +113,12 @@ def train(
     finished epochs and the parameters (not to be changed); ``start``, stacked parameters, by default ``model.start``.
 
     Returns: `TrainingRun`; the same seeds give the same numbers whatever other seeds run along, up to rounding.
+
+    >>> from numerics.training import FixedAttention, SequenceData
+    >>> model = FixedAttention(SequenceData(), "collapsed", (0.5,))
+    >>> run = train(model, Plan(epochs=2, steps=3, batch=8, rates={"OV": 0.1}), seeds=[0, 1])
+    >>> run.loss.shape
+    (2, 2, 1)
     """
     parameters = {n: np.array(v, dtype=dtype) for n, v in (start or model.start(tuple(seeds), dtype)).items()}
     generators = [np.random.default_rng([seed, 1]) for seed in seeds]

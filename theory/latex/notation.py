@@ -263,6 +263,12 @@ def load_notation(path: str | Path) -> Notation:
 
     Raises: ``ValueError`` for text that is not TOML and for an unknown key, with the nearest; ``OSError`` where the
     file can't be read.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "notation.toml"
+    >>> _ = file.write_text('derivative = "dot"', encoding="utf-8")
+    >>> load_notation(file).derivative
+    'dot'
     """
     import tomllib
 
