@@ -193,8 +193,8 @@ def _expect(fits: bool, place: str, wanted: str, value: Any) -> None:
 
 
 def _check_names(document: Mapping[str, Any]) -> None:
-    """Formulas of a claim and kinds of evidence are given once each."""
-    lists: list[tuple[str, list[str]]] = []
+    """Claims, formulas of a claim and kinds of evidence are given once each."""
+    lists: list[tuple[str, list[str]]] = [("claims", [claim["id"] for claim in document["claims"]])]
     for claim in document["claims"]:
         lists.append((f"statement of {claim['id']}", [f["name"] for f in claim["statement"]]))
         lists.append((f"evidence of {claim['id']}", [e["kind"] for e in claim["evidence"]]))

@@ -1,21 +1,45 @@
-"""The graph of claims as SVG: layers from left to right, each claim to the right of those that it uses."""
+"""The graph of claims as SVG: layers from left to right, each claim to the right of those that it uses.
+
+A layer is as wide as its names, which break at a hyphen; a line over several layers keeps a lane of its own between the
+boxes of each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from numerics.report.plain import anchor
+
 __all__ = ["graph_svg", "layers"]
 
-_WIDTH, _HEIGHT, _ACROSS, _DOWN, _MARGIN = 150, 42, 175, 50, 8
+_LETTER, _LINE, _PAD, _LANE, _BETWEEN, _ACROSS, _MARGIN = 7.7, 15, 7, 10, 8, 38, 8
 #: Characters in a line of a label.
 _LONGEST = 17
 _MARKS = {"proved": "✓", "supported": "≈", "refuted": "✗", "undecided": "?"}
 
+#: A claim, or the lane of the lines from a claim through a layer.
+Place = tuple[str, int | None]
+
+
+@dataclass(frozen=True)
+class _Box:
+    """Where a claim or a lane is: left edge, right edge, top and height."""
+
+    left: float
+    right: float
+    top: float
+    height: float
+
+    @property
+    def middle(self) -> float:
+        return self.top + self.height / 2
+
 
 def layers(uses: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Claims by the length of the longest way to them, each layer in the order of what it uses.
+    """Claims by the length of the longest way to them.
 
     >>> layers({"a": [], "b": ["a"], "c": ["a", "b"]})
     [['a'], ['b'], ['c']]
@@ -33,62 +57,32 @@ def layers(uses: Mapping[str, Sequence[str]]) -> list[list[str]]:
     found: list[list[str]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for name in uses:
         found[depth[name]].append(name)
-    place: dict[str, float] = {}
-    for layer in found:
-        layer.sort(key=lambda name: _middle(name, uses, place))
-        place |= {name: i - (len(layer) - 1) / 2 for i, name in enumerate(layer)}
     return found
 
 
-def _middle(name: str, uses: Mapping[str, Sequence[str]], place: Mapping[str, float]) -> float:
-    """Where the claims stand that a claim uses; on average."""
-    at = [place[other] for other in uses[name] if other in place]
-    return sum(at) / len(at) if at else 0.0
+def _users(uses: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """For each claim those that use it."""
+    found: dict[str, list[str]] = {name: [] for name in uses}
+    for name, used in uses.items():
+        for other in used:
+            if other in found:
+                found[other].append(name)
+    return found
 
 
-def graph_svg(claims: Sequence[Mapping[str, Any]]) -> str:
-    """The graph of the claims of an evidence file, each a link to its section.
-
-    Parameters: ``claims``, entries with ``id``, ``title``, ``verdict`` and ``uses``.
-    Returns: an ``svg`` element without styles of its own.
-    """
-    uses = {c["id"]: c["uses"] for c in claims}
-    found = layers(uses)
-    rows = max((len(layer) for layer in found), default=1)
-    at = {
-        name: (_MARGIN + x * _ACROSS, _MARGIN + (y + (rows - len(layer)) / 2) * _DOWN)
-        for x, layer in enumerate(found)
-        for y, name in enumerate(layer)
-    }
-    width, height = 2 * _MARGIN + (len(found) - 1) * _ACROSS + _WIDTH, 2 * _MARGIN + (rows - 1) * _DOWN + _HEIGHT
-    edges = [_edge(at[other], at[name]) for name, used in uses.items() for other in used if other in at]
-    nodes = [_node(c, *at[c["id"]]) for c in claims]
-    return (
-        f'<svg id="graph-picture" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="group" '
-        'aria-label="Graph of claims: lines lead from a claim to those that use it">'
-        f'<g class="edges" aria-hidden="true">{"".join(edges)}</g>{"".join(nodes)}</svg>'
-    )
+def _before(place: Place, depth: Mapping[str, int], uses: Mapping[str, Sequence[str]]) -> list[Place]:
+    """What a claim or a lane is joined to in the layer before."""
+    name, layer = place
+    if layer is not None:
+        return [(name, None if depth[name] == layer - 1 else layer - 1)]
+    return [
+        (o, None if depth[o] == depth[name] - 1 else depth[name] - 1) for o in uses[name] if _is_before(o, name, depth)
+    ]
 
 
-def _edge(start: tuple[float, float], end: tuple[float, float]) -> str:
-    x, y = start[0] + _WIDTH, start[1] + _HEIGHT / 2
-    to_x, to_y = end[0], end[1] + _HEIGHT / 2
-    middle = (x + to_x) / 2
-    tip = f"M{to_x - 6:g} {to_y - 3.5:g}L{to_x:g} {to_y:g}L{to_x - 6:g} {to_y + 3.5:g}"
-    return f'<path d="M{x:g} {y:g}C{middle:g} {y:g} {middle:g} {to_y:g} {to_x:g} {to_y:g}{tip}"/>'
-
-
-def _node(claim: Mapping[str, Any], x: float, y: float) -> str:
-    name, verdict = escape(claim["id"]), claim["verdict"]
-    lines = _lines(claim["id"])
-    left, top = x + 8, y + (_HEIGHT / 2 + 5 if len(lines) == 1 else 18)
-    rest = "".join(f'<tspan x="{left + 16:g}" dy="15">{escape(line)}</tspan>' for line in lines[1:])
-    return (
-        f'<a href="#claim-{name}" class="{verdict}"><title>{escape(claim["title"] or claim["id"])}: {verdict}</title>'
-        f'<rect x="{x:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}" rx="5"/>'
-        f'<text x="{left:g}" y="{top:g}"><tspan class="mark">{_MARKS[verdict]}</tspan>'
-        f'<tspan x="{left + 16:g}">{escape(lines[0])}</tspan>{rest}</text></a>'
-    )
+def _is_before(used: str, name: str, depth: Mapping[str, int]) -> bool:
+    """Whether a line is drawn: not to what the file lacks, nor back along a cycle, which no certificate has."""
+    return used in depth and depth[used] < depth[name]
 
 
 def _lines(name: str) -> list[str]:
@@ -108,7 +102,97 @@ def _lines(name: str) -> list[str]:
     return [line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…" for line in lines]
 
 
-def unknown(claims: Iterable[Mapping[str, Any]], uses: Sequence[str]) -> list[str]:
-    """What is used and is not in the file."""
-    known = {c["id"] for c in claims}
-    return [name for name in uses if name not in known]
+def _boxes(uses: Mapping[str, Sequence[str]]) -> dict[Place, _Box]:
+    """The places of claims and lanes, each near the middle of what it is joined to before."""
+    found = layers(uses)
+    depth = {name: i for i, layer in enumerate(found) for name in layer}
+    last = {
+        name: max((depth[u] for u in users if _is_before(name, u, depth)), default=0)
+        for name, users in _users(uses).items()
+    }
+    columns: list[list[Place]] = [
+        [(name, None) for name in layer] + [(name, i) for name in uses if depth[name] < i < last[name]]
+        for i, layer in enumerate(found)
+    ]
+    tall = max((_height(column) for column in columns), default=0.0)
+    boxes: dict[Place, _Box] = {}
+    left: float = _MARGIN
+    for column in columns:
+        means = {p: _mean([boxes[b].middle for b in _before(p, depth, uses) if b in boxes], 0.0) for p in column}
+        column.sort(key=means.__getitem__)
+        high = _height(column)
+        top = _MARGIN + min(max(_mean(list(means.values()), 0.0) - high / 2 - _MARGIN, 0.0), tall - high)
+        letters = max(len(line) for name, lane in column if lane is None for line in _lines(name))
+        right = left + letters * _LETTER + 2 * _PAD + 18
+        for place in column:
+            boxes[place] = _Box(left, right, top, _high(place))
+            top += _high(place) + _BETWEEN
+        left = right + _ACROSS
+    return boxes
+
+
+def _mean(values: Sequence[float], otherwise: float) -> float:
+    return sum(values) / len(values) if values else otherwise
+
+
+def _high(place: Place) -> float:
+    return _LANE if place[1] is not None else _LINE * len(_lines(place[0])) + 2 * _PAD - 4
+
+
+def _height(column: Sequence[Place]) -> float:
+    return sum(_high(place) + _BETWEEN for place in column) - _BETWEEN
+
+
+def graph_svg(claims: Sequence[Mapping[str, Any]]) -> str:
+    """The graph of the claims of an evidence file, each a link to its section.
+
+    Parameters: ``claims``, entries with ``id``, ``title``, ``verdict`` and ``uses``.
+    Returns: an ``svg`` element without styles of its own.
+    """
+    uses = {c["id"]: c["uses"] for c in claims}
+    depth = {name: i for i, layer in enumerate(layers(uses)) for name in layer}
+    boxes = _boxes(uses)
+    width = _MARGIN + max((box.right for box in boxes.values()), default=0.0)
+    height = _MARGIN + max((box.top + box.height for box in boxes.values()), default=0.0)
+    edges = [
+        _edge([boxes[o, None], *(boxes[o, i] for i in range(depth[o] + 1, depth[name])), boxes[name, None]])
+        for name, used in uses.items()
+        for o in used
+        if _is_before(o, name, depth)
+    ]
+    nodes = [_node(c, boxes[c["id"], None], uses[c["id"]]) for c in claims]
+    return (
+        f'<svg id="graph-picture" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
+        'role="group" aria-label="Graph of claims: lines lead from a claim to those that use it">'
+        f'<g class="edges" aria-hidden="true">{"".join(edges)}</g>{"".join(nodes)}</svg>'
+    )
+
+
+def _edge(way: Sequence[_Box]) -> str:
+    """A line from the first box to the last, through the lanes between, with a tip."""
+    start, end = way[0], way[-1]
+    text, x, y = f"M{start.right:g} {start.middle:g}", start.right, start.middle
+    for box in way[1:]:
+        middle = (x + box.left) / 2
+        text += f"C{middle:g} {y:g} {middle:g} {box.middle:g} {box.left:g} {box.middle:g}"
+        if box is not end:
+            text += f"H{box.right:g}"
+        x, y = box.right, box.middle
+    tip = f"M{end.left - 6:g} {end.middle - 3.5:g}L{end.left:g} {end.middle:g}L{end.left - 6:g} {end.middle + 3.5:g}"
+    return f'<path d="{text}{tip}"/>'
+
+
+def _node(claim: Mapping[str, Any], box: _Box, used: Sequence[str]) -> str:
+    name, verdict = escape(claim["id"]), claim["verdict"]
+    said = f"{claim['title'] or claim['id']}: {verdict}" + (f"; uses {', '.join(used)}" if used else "")
+    lines = "".join(
+        f'<tspan x="{box.left + _PAD + 16:g}" y="{box.top + _PAD + 9 + i * _LINE:g}">{escape(line)}</tspan>'
+        for i, line in enumerate(_lines(claim["id"]))
+    )
+    return (
+        f'<a href="#{anchor(claim["id"])}" class="{verdict}" aria-label="{name}, {escape(said)}">'
+        f"<title>{escape(said)}</title>"
+        f'<rect x="{box.left:g}" y="{box.top:g}" width="{box.right - box.left:g}" height="{box.height:g}" rx="5"/>'
+        f'<text><tspan class="mark" x="{box.left + _PAD:g}" y="{box.top + _PAD + 9:g}">{_MARKS[verdict]}</tspan>{lines}'
+        "</text></a>"
+    )

@@ -14,14 +14,15 @@ from html import escape
 
 from numerics.backends.printer import words
 
-__all__ = ["mathml"]
+__all__ = ["GREEK", "mathml"]
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\s+|.", re.DOTALL)
-_GREEK_NAMES = """
+_NAMES_OF_LETTERS = """
     alpha beta gamma delta epsilon varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi
     varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell
 """
-_GREEK = dict(zip(_GREEK_NAMES.split(), "αβγδϵεζηθικλμνξπρστυϕφχψωΓΔΘΛΞΠΣΥΦΨΩℓ", strict=True))
+#: Letters by their names in LaTeX.
+GREEK: Mapping[str, str] = dict(zip(_NAMES_OF_LETTERS.split(), "αβγδϵεζηθικλμνξπρστυϕφχψωΓΔΘΛΞΠΣΥΦΨΩℓ", strict=True))
 _NAMES = words("""
     log ln exp sin cos tan cot sec csc asin acos atan sinh cosh tanh coth max min sign lim det arcsin arccos arctan arg
     dim Pr
@@ -43,6 +44,7 @@ _FONTS = {"mathrm": "normal", "operatorname": "normal", "mathbf": "bold", "bolds
 _FONTS |= {"mathcal": "normal", "mathbb": "normal"}
 _IGNORED = frozenset((r"\displaystyle", r"\textstyle", r"\limits", r"\nolimits", r"\big", r"\Big", r"\bigl", r"\bigr"))
 _TIGHT = {"lspace": "0", "rspace": "0"}
+_HIGH = re.compile("<m(frac|sup|subsup|sqrt|root|over|table)")
 _CLOSING = {"(": ")", "[": "]"}
 _ENVIRONMENTS = frozenset(
     ("aligned", "align", "align*", "matrix", "cases", "equation", "equation*", "split", "gathered")
@@ -77,6 +79,11 @@ def _table(rows: list[list[list[str]]]) -> str:
 def _operator(text: str, **attributes: str) -> str:
     given = "".join(f' {key}="{value}"' for key, value in attributes.items())
     return f"<mo{given}>{escape(text)}</mo>"
+
+
+def _stretch(inside: str) -> dict[str, str]:
+    """Brackets around what is no higher than a letter do not stretch: the larger signs of fonts stand wide apart."""
+    return {"stretchy": "true" if _HIGH.search(inside) else "false"}
 
 
 def _space(width: str) -> str:
@@ -128,6 +135,8 @@ class _Reader:
                     raise ValueError(f"formula: expected {' or '.join(sorted(end))} before its end")
                 return parts
             found = self.scripted(self.atom() if token not in "^_" else "<mrow></mrow>")
+            if found == "<mo>−</mo>" and (not parts or parts[-1].startswith("<mo")):
+                found = _operator("−", form="prefix")
             if found:
                 parts.append(found)
         if closed:
@@ -160,6 +169,8 @@ class _Reader:
             return f"<mi>{token}</mi>"
         if token in _CLOSING:
             return self.fenced(token)
+        if token in "/|":
+            return _operator(token, stretchy="false", **_TIGHT)
         return _operator("−" if token == "-" else token)
 
     def fenced(self, opening: str) -> str:
@@ -172,14 +183,15 @@ class _Reader:
         if self.peek() != _CLOSING[opening]:
             self.at = begin
             return _operator(opening, stretchy="false")
-        return f"<mrow>{_operator(opening, **_TIGHT)}{''.join(inside)}{_operator(self.next(), **_TIGHT)}</mrow>"
+        around = {**_TIGHT, **_stretch("".join(inside))}
+        return f"<mrow>{_operator(opening, **around)}{''.join(inside)}{_operator(self.next(), **around)}</mrow>"
 
     def command(self, token: str) -> str:
         name = token[1:]
         if token in (r"\{", r"\}", r"\|", r"\%", r"\_", r"\&", r"\#"):
             return _operator("‖" if name == "|" else name)
-        if name in _GREEK:
-            return f"<mi>{_GREEK[name]}</mi>"
+        if name in GREEK:
+            return f"<mi>{GREEK[name]}</mi>"
         if name in _NAMES:
             return f"<mi>{name}</mi>{_operator(chr(0x2061))}"
         if name in _LETTERS:
@@ -232,16 +244,15 @@ class _Reader:
 
     def stretched(self) -> str:
         r"""``\left( ... \right)``."""
-        opening = self.delimiter()
-        inside = self.row(frozenset((r"\right",)), closed=True)
-        closing = self.delimiter()
-        return f"<mrow>{opening}{''.join(inside)}{closing}</mrow>"
+        opening = self.next()
+        inside = "".join(self.row(frozenset((r"\right",)), closed=True))
+        return f"<mrow>{self.delimiter(opening, inside)}{inside}{self.delimiter(self.next(), inside)}</mrow>"
 
-    def delimiter(self) -> str:
-        token = self.next()
+    def delimiter(self, token: str, inside: str) -> str:
         if token == ".":
             return ""
-        return _operator(_OPERATORS.get(token[1:], token[1:]) if token.startswith("\\") else token, stretchy="true")
+        sign = _OPERATORS.get(token[1:], token[1:]) if token.startswith("\\") else token
+        return _operator(sign, **_stretch(inside))
 
     def table(self, kind: str | None) -> list[list[list[str]]]:
         r"""Rows of cells up to ``\end{kind}`` or the end; an environment that is all there is gives its own rows."""

@@ -20,7 +20,7 @@
 
   /** A link to a claim that is filtered away shows it again. */
   function reveal() {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = document.getElementById(location.hash.slice(1));
     if (target === null || !target.matches("article.claim")) return;
     if (target.hidden) {
       search.value = "";
@@ -42,9 +42,24 @@
   document.getElementById("fold").addEventListener("click", () => unfold(false));
   addEventListener("hashchange", reveal);
 
+  /** What is wider than its place can be reached and moved by keyboard; what is not is no stop on the way. */
+  function reachable() {
+    for (const box of document.querySelectorAll(".display, .wide")) {
+      const wide = box.scrollWidth > box.clientWidth + 1;
+      for (const [name, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", "Wider than the page"]]) {
+        if (wide) box.setAttribute(name, value);
+        else box.removeAttribute(name);
+      }
+    }
+  }
+
+  addEventListener("load", reachable);
+  addEventListener("resize", reachable);
+  document.addEventListener("toggle", reachable, true);
+
   let folded = [];
   addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("article.claim details:not([open])")];
+    folded = [...document.querySelectorAll("article.claim details:not([open], .folded)")];
     for (const part of folded) part.open = true;
   });
   addEventListener("afterprint", () => {

@@ -11,7 +11,7 @@ from typing import Any
 
 from numerics.report.graph import graph_svg
 from numerics.report.portrait import portrait_section
-from numerics.report.sections import VERDICTS, claim_section
+from numerics.report.sections import VERDICTS, claim_section, shared_steps
 
 __all__ = ["report_page"]
 
@@ -39,7 +39,8 @@ def report_page(document: Mapping[str, Any], mutants: Mapping[str, Any] | None =
     """
     claims = document["claims"]
     wrong = {c["id"]: c for c in mutants["claims"]} if mutants else {}
-    sections = "\n".join(claim_section(c, document["steps"], wrong.get(c["id"])) for c in claims)
+    shared = shared_steps(claims)
+    sections = "\n".join(claim_section(c, document["steps"], wrong.get(c["id"]), shared.get(c["id"])) for c in claims)
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -62,21 +63,21 @@ def _header(document: Mapping[str, Any]) -> str:
     badges = " ".join(
         f'<span class="badge {v}" title="{VERDICTS[v]}">{counts[v]} {v}</span>' for v in VERDICTS if counts[v]
     )
+    keys = " ".join(f'<span class="badge {v}">{v}</span> {VERDICTS[v]}.' for v in VERDICTS)
     return (
         f"<header class='top'>\n<h1>Claims and their evidence</h1>\n<p>{len(document['claims'])} claims: "
-        f'{badges}</p>\n<nav aria-label="Parts"><a href="#graph">Graph</a> <a href="#portrait">Phase portrait</a> '
+        f'{badges}</p>\n<p class="legend">{keys}</p>\n'
+        '<nav aria-label="Parts"><a href="#graph">Graph</a> <a href="#portrait">Phase portrait</a> '
         '<a href="#claims">Claims</a> <a href="#about">About this file</a></nav>\n</header>'
     )
 
 
 def _graph(claims: Any) -> str:
-    keys = " ".join(f'<span class="badge {v}">{v}</span> {VERDICTS[v]}.' for v in VERDICTS)
     return (
         '<section id="graph" aria-labelledby="graph-title">\n<h2 id="graph-title">What rests on what</h2>\n'
         "<p>A line leads from a claim to each claim whose derivation uses it, as found from the steps, formulas and "
         "references of the derivations. Each box is a link.</p>\n"
-        f'<div class="wide" tabindex="0">{graph_svg(claims)}</div>\n'
-        f'<p class="legend">{keys}</p>\n</section>'
+        f'<div class="wide" id="graph-frame">{graph_svg(claims)}</div>\n</section>'
     )
 
 

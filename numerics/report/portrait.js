@@ -85,6 +85,10 @@
     return Array.from({ length: Math.floor(largest / step) + 1 }, (_, i) => Number((i * step).toPrecision(6)));
   }
 
+  /** A coordinate with its subscript, in the picture and in the text. */
+  const symbol = (circuit) => `μ<tspan dy="4" font-size="75%">${circuit}</tspan><tspan dy="-4">\u200b</tspan>`;
+  const written = (circuit) => `μ<sub>${circuit}</sub>`;
+
   function axes(forms) {
     let text = "";
     for (const v of ticks(forms.wide)) {
@@ -99,9 +103,9 @@
     }
     text += `<path class="axis" d="M${box.left} ${box.top}V${box.bottom}H${box.right}"/>`;
     const middle = (box.left + box.right) / 2;
-    text += `<text x="${middle}" y="${box.bottom + 40}" text-anchor="middle">μ_OV, output-value</text>`;
+    text += `<text x="${middle}" y="${box.bottom + 40}" text-anchor="middle">${symbol("OV")}, output-value</text>`;
     const half = (box.top + box.bottom) / 2;
-    return `${text}<text transform="translate(18 ${half}) rotate(-90)" text-anchor="middle">μ_QK, query-key</text>`;
+    return `${text}<text transform="translate(18 ${half}) rotate(-90)" text-anchor="middle">${symbol("QK")}, query-key</text>`;
   }
 
   function arrows(forms) {
@@ -151,12 +155,12 @@
 
   function tell(forms, v, q, end) {
     const short = (value) => Number(value.toPrecision(4));
-    const start = `From μ_OV = ${short(v)}, μ_QK = ${short(q)}, loss ${short(forms.flow(v, q)[2])}: `;
+    const start = `From ${written("OV")} = ${short(v)}, ${written("QK")} = ${short(q)}, loss ${short(forms.flow(v, q)[2])}: `;
     const loss = short(forms.at.L);
     if (end === null) return `${start}the start is at or below the stopping loss ${loss}, or the loss is not reached.`;
     const mass = short(forms.flow(...end)[3]);
     const beyond = end[0] > forms.wide || end[1] > forms.high ? ", beyond the picture" : "";
-    return `${start}loss ${loss} at μ_OV = ${short(end[0])}, μ_QK = ${short(end[1])}, attention ${mass}${beyond}.`;
+    return `${start}loss ${loss} at ${written("OV")} = ${short(end[0])}, ${written("QK")} = ${short(end[1])}, attention ${mass}${beyond}.`;
   }
 
   function draw() {
@@ -178,7 +182,7 @@
       text += `<circle cx="${across(forms, x)}" cy="${up(forms, y)}" r="${r}"/>`;
     }
     picture.innerHTML = text;
-    said.textContent = tell(forms, v, q, end);
+    said.innerHTML = tell(forms, v, q, end);
   }
 
   picture.addEventListener("click", (event) => {

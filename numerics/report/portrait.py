@@ -14,6 +14,7 @@ from typing import Any
 from sympy import Symbol, oo, solve
 
 from numerics.kernels import Kernel, compile_kernel
+from numerics.report.plain import plain
 from theory.flow import ReducedFlow, derive
 from theory.integrals import first_integral
 from theory.model import PARAMETERIZATIONS, AttentionModel
@@ -30,17 +31,17 @@ _PARAMETERS = (M, b, K, N, m, n, gamma, eta_OV, eta_QK)
 
 #: Sliders: name, label, least, largest, step, start, and whether the scale is logarithmic.
 _SLIDERS = (
-    ("ratio", "ratio of the rates r = η_QK/η_OV", -1, 4, 0.05, 1, True),
+    ("ratio", "ratio of the rates r = eta_QK/eta_OV", -1, 4, 0.05, 1, True),
     ("M", "classes M", 2, 50, 1, 5, False),
     ("b", "tokens per class b", 1, 20, 1, 2, False),
     ("K", "query tokens K", 1, 20, 1, 2, False),
     ("N", "noise tokens N", 1, 200, 1, 20, False),
     ("m", "informative slots m", 1, 20, 1, 1, False),
     ("n", "noise slots n", 1, 50, 1, 9, False),
-    ("gamma", "score scale γ", -1, 0.5, 0.05, 0, True),
+    ("gamma", "score scale gamma", -1, 0.5, 0.05, 0, True),
     ("L", "stopping loss L", -3, 0.3, 0.05, -1, True),
-    ("v_0", "start of μ_OV, in % of the width", 0, 95, 1, 2, False),
-    ("q_0", "start of μ_QK, in % of the height", 0, 95, 1, 2, False),
+    ("v_0", "start of mu_OV, in % of the width", 0, 95, 1, 2, False),
+    ("q_0", "start of mu_QK, in % of the height", 0, 95, 1, 2, False),
 )
 _MODELS = {
     "CACO": "both circuits collapsed",
@@ -103,8 +104,8 @@ def _script() -> str:
 
 def _slider(name: str, label: str, least: float, largest: float, step: float, start: float, log: bool) -> str:
     return (
-        f'<label for="set-{name}">{label}</label><input type="range" id="set-{name}" name="{name}" min="{least:g}" '
-        f'max="{largest:g}" step="{step:g}" value="{start:g}" data-log="{int(log)}">'
+        f'<label for="set-{name}">{plain(label)}</label><input type="range" id="set-{name}" name="{name}" '
+        f'min="{least:g}" max="{largest:g}" step="{step:g}" value="{start:g}" data-log="{int(log)}">'
         f'<output for="set-{name}" id="value-{name}"></output>'
     )
 
@@ -119,13 +120,14 @@ def portrait_section() -> str:
         "direction of the velocity. They are drawn from the closed forms of the theory, in JavaScript generated "
         "from the same intermediate form as the NumPy kernels. Shared queries; the rate of output-value is 1. Tap or "
         "click the picture to choose a start.</p>\n"
-        '<div class="portrait"><svg id="portrait-picture" viewBox="0 0 640 480" role="img" '
-        'aria-labelledby="portrait-title portrait-said"></svg>\n<form id="portrait-controls" aria-label="Settings">'
+        '<div class="portrait"><div class="picture"><svg id="portrait-picture" viewBox="0 0 640 480" role="img" '
+        'aria-labelledby="portrait-title portrait-said"></svg>\n'
+        '<p id="portrait-said" role="status" aria-live="polite"></p></div>\n'
+        '<form id="portrait-controls" aria-label="Settings">'
         '<div class="slider"><label for="set-model">parameterization</label>'
         f'<select id="set-model">{models}</select></div>'
         '<div class="slider"><label for="set-noise">noise vocabulary</label><select id="set-noise">'
         '<option value="infinite">infinite, N = ∞</option><option value="finite">finite, N</option></select></div>'
         f'{sliders}<button type="reset" id="portrait-reset">Reset</button></form></div>\n'
-        '<p id="portrait-said" role="status" aria-live="polite"></p>\n'
         f"<script>\n{_script()}\n</script>\n</section>"
     )

@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 from numerics.report.mathml import mathml
+from numerics.report.plain import anchor
 
 __all__ = ["formula_html", "prose"]
 
@@ -44,7 +45,7 @@ def _display(found: Any) -> str:
     body = found[2].strip()
     if found[1].startswith("align"):
         body = rf"\begin{{aligned}}{body}\end{{aligned}}"
-    return f'<div class="display" tabindex="0">{formula_html(body, block=True)}</div>'
+    return f'<div class="display">{formula_html(body, block=True)}</div>'
 
 
 def _paragraph(latex: str) -> str:
@@ -57,7 +58,7 @@ def _piece(found: Any) -> str:
     if formula is not None:
         return formula_html(formula)
     if claim is not None:
-        return f'<a href="#claim-{escape(claim)}">{escape(claim)}</a>'
+        return f'<a href="#{anchor(claim)}">{escape(claim)}</a>'
     if stressed is not None:
         return f"<em>{escape(stressed)}</em>"
     return escape(_CHARACTERS.get(character, "") if character else special or plain or other or "")

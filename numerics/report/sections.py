@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from numerics.report.plain import anchor, plain
 from numerics.report.prose import formula_html, prose
 from theory.errors import GradlineError
 from theory.latex import to_latex
 from theory.reader import read
 
-__all__ = ["VERDICTS", "claim_section"]
+__all__ = ["VERDICTS", "claim_section", "shared_steps"]
 
 #: What each verdict means, in a few words.
 VERDICTS: Mapping[str, str] = {
@@ -28,6 +29,10 @@ _KINDS: Mapping[str, str] = {
     "autograd": "derivatives of the full model in torch",
     "trajectory": "runs of the full model",
 }
+_OBLIGATIONS = (
+    "Each line names a difference between what is stated and what is derived, or a quantity with a sign, and the "
+    "relation to 0 that it must have."
+)
 _SUPPORTS = {True: "supports", False: "contradicts", None: "decides nothing"}
 
 
@@ -48,8 +53,8 @@ def _statement(claim: Mapping[str, Any]) -> str:
     for formula in claim["statement"]:
         shown = formula_html(_latex(formula), block=True)
         rows.append(
-            f'<div class="formula"><span class="name">{escape(formula["name"])}</span>'
-            f'<div class="display" tabindex="0">{shown}</div></div>'
+            f'<div class="formula"><span class="name">{plain(formula["name"])}</span>'
+            f'<div class="display">{shown}</div></div>'
         )
     shown = "".join(rows[:4])
     if len(rows) > 4:
@@ -77,37 +82,44 @@ def _evidence(claim: Mapping[str, Any]) -> str:
     rows = []
     for found in claim["evidence"]:
         numbers = "; ".join(
-            f"{escape(key)}: {_number(v)}" for key, v in found["numbers"].items() if v not in ("", [], {})
+            f"{escape(key.replace('_', ' '))}: {_number(v)}"
+            for key, v in found["numbers"].items()
+            if v not in ("", [], {})
         )
         tone = {True: "for", False: "against", None: "open"}[found["supports"]]
         rows.append(
-            f'<tr><th scope="row" title="{_KINDS[found["kind"]]}">{found["kind"]}</th>'
+            f'<tr><th scope="row">{found["kind"]}</th>'
             f'<td class="{tone}">{_SUPPORTS[found["supports"]]}</td>'
-            f'<td>{escape(found["detail"])}<div class="numbers">{numbers}</div></td></tr>'
+            f"<td>{_KINDS[found['kind']].capitalize()}: {escape(found['detail'])}"
+            f'<div class="numbers">{numbers}</div></td></tr>'
         )
-    head = '<thead><tr><th scope="col">kind</th><th scope="col">it</th><th scope="col">figures</th></tr></thead>'
-    return f'<div class="wide" tabindex="0"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>'
+    head = '<thead><tr><th scope="col">kind</th><th scope="col">finding</th><th scope="col">figures</th></tr></thead>'
+    return f'<div class="wide"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _counterexamples(claim: Mapping[str, Any]) -> str:
     found = next((o for o in claim["obligations"] if o["counterexample"]), None)
     if found is None:
         return ""
-    point = _number(found["counterexample"]["point"])
-    enclosure = " to ".join(_number(v) for v in found["counterexample"].get("enclosure", ()))
+    counterexample = found["counterexample"]
+    told = counterexample if isinstance(counterexample, Mapping) else {"point": counterexample}
+    point = _number(told.get("point", ""))
+    ends = told.get("enclosure", ())
+    enclosure = " to ".join(_number(v) for v in ends) if isinstance(ends, list) else ""
     value = f", where it is {enclosure} and not {found['relation']}" if enclosure else ""
-    return f'<p class="against"><strong>Counterexample</strong> to {escape(found["name"])}: {point}{value}.</p>'
+    return f'<p class="against"><strong>Counterexample</strong> to {plain(found["name"])}: {point}{value}.</p>'
 
 
 def _obligations(claim: Mapping[str, Any]) -> str:
     answers = Counter(o["answer"] for o in claim["obligations"])
     said = ", ".join(f"{count} {answer}" for answer, count in answers.items()) or "none"
     rows = [
-        f'<li><span class="{o["answer"]}">{o["answer"]}</span> {escape(o["name"])} '
+        f'<li><span class="{o["answer"]}">{o["answer"]}</span> {plain(o["name"])} '
         f"<code>{escape(o['relation'])}</code>, by {escape('; '.join(filter(None, (o['how'], o['reason']))))}</li>"
         for o in claim["obligations"]
     ]
-    return _details(f"What had to be proved: {said}", f"<ol>{''.join(rows)}</ol>")
+    folded = ' class="folded"' if set(answers) <= {"proved"} else ""
+    return _details(f"What had to be proved: {said}", f"<p>{_OBLIGATIONS}</p><ol>{''.join(rows)}</ol>", folded)
 
 
 def _mutants(found: Mapping[str, Any] | None) -> str:
@@ -119,41 +131,84 @@ def _mutants(found: Mapping[str, Any] | None) -> str:
     rows = [
         f"{escape(m['name'])}: {escape(m['description'])}, <em>{escape(m['answer'])}</em>" for m in found["mutants"]
     ]
-    return _details(f"Mutants: {said}", _items(rows))
+    return _details(f"Mutants: {said}", _items(rows), ' class="folded"')
+
+
+def _assumptions(claim: Mapping[str, Any]) -> str:
+    texts = [plain(a["text"]) for a in claim["assumptions"]]
+    return f'<p class="assumes"><strong>Assumes</strong> {"; ".join(texts) or "nothing more"}.</p>'
+
+
+def shared_steps(claims: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, int]]:
+    """For claims whose derivations begin with that of a claim they use: its id and the number of its steps.
+
+    >>> first = {"id": "a", "uses": [], "derivation": [0, 1]}
+    >>> shared_steps([first, {"id": "b", "uses": ["a"], "derivation": [0, 1, 2]}])
+    {'b': ('a', 2)}
+    """
+    known = {c["id"]: c for c in claims}
+    found = {}
+    for claim in claims:
+        behind: dict[str, None] = {}
+        waiting = list(claim["uses"])
+        while waiting:
+            name = waiting.pop()
+            if name in known and name not in behind and name != claim["id"]:
+                behind[name] = None
+                waiting += known[name]["uses"]
+        begun = [c for c in claims if c["id"] in behind and len(c["derivation"]) > 1]
+        begun = [c for c in begun if claim["derivation"][: len(c["derivation"])] == c["derivation"]]
+        if begun:
+            most = max(reversed(begun), key=lambda c: len(c["derivation"]))
+            found[claim["id"]] = (most["id"], len(most["derivation"]))
+    return found
+
+
+def _derivation(claim: Mapping[str, Any], steps: Sequence[Mapping[str, str]], shared: tuple[str, int] | None) -> str:
+    """The steps; those that another claim has shown stay folded."""
+    rows = [f'<li class="step">{prose(steps[number]["latex"])}</li>' for number in claim["derivation"]]
+    if not rows:
+        return ""
+    title = f"Derivation: {len(rows)} {'step' if len(rows) == 1 else 'steps'}"
+    if shared is None:
+        return _details(title, f'<ol class="steps">{"".join(rows)}</ol>')
+    name, count = shared
+    link = f'<a href="#{anchor(name)}">{escape(name)}</a>'
+    which = f"Steps 1 to {count} are" if count < len(rows) else "The derivation consists of"
+    before = _details(f"Show these {count}", f'<ol class="steps">{"".join(rows[:count])}</ol>', ' class="plain folded"')
+    rest = f'<ol class="steps" start="{count + 1}">{"".join(rows[count:])}</ol>' if count < len(rows) else ""
+    return _details(title, f"<p>{which} the steps of {link}.</p>{before}{rest}")
 
 
 def claim_section(
-    claim: Mapping[str, Any], steps: Sequence[Mapping[str, str]], mutants: Mapping[str, Any] | None = None
+    claim: Mapping[str, Any],
+    steps: Sequence[Mapping[str, str]],
+    mutants: Mapping[str, Any] | None = None,
+    shared: tuple[str, int] | None = None,
 ) -> str:
     """The section of a claim.
 
     Parameters: ``claim``, its entry in the evidence file; ``steps``, those of the file; ``mutants``, its entry in a
-    file of ``gradline verify --mutants --json``.
+    file of ``gradline verify --mutants --json``; ``shared``, its entry in `shared_steps`.
     """
-    name, verdict = escape(claim["id"]), claim["verdict"]
+    name, place, verdict = escape(claim["id"]), anchor(claim["id"]), claim["verdict"]
     words = escape(" ".join([claim["id"], claim["title"], claim["text"], claim["source"]]).lower())
-    derivation = "".join(f'<li class="step">{prose(steps[number]["latex"])}</li>' for number in claim["derivation"])
-    uses = ", ".join(f'<a href="#claim-{escape(u)}">{escape(u)}</a>' for u in claim["uses"])
-    count = len(claim["derivation"])
-    plural = "step" if count == 1 else "steps"
+    uses = ", ".join(f'<a href="#{anchor(u)}">{escape(u)}</a>' for u in claim["uses"])
     parts = [
-        f'<article class="claim" id="claim-{name}" data-verdict="{verdict}" data-words="{words}" '
-        f'aria-labelledby="title-{name}" tabindex="-1">',
-        f'<header><h3 id="title-{name}">{escape(claim["title"] or claim["id"])}</h3>'
+        f'<article class="claim" id="{place}" data-verdict="{verdict}" data-words="{words}" '
+        f'aria-labelledby="title-{place}" tabindex="-1">',
+        f'<header><h3 id="title-{place}">{plain(claim["title"] or claim["id"])}</h3>'
         f'<span class="badge {verdict}">{verdict}</span></header>',
-        f'<p class="where"><a href="#claim-{name}"><code>{name}</code></a> · {escape(claim["source"])}'
+        f'<p class="where"><a href="#{place}"><code>{name}</code></a> · {escape(claim["source"])}'
         + (f" · uses {uses}" if uses else "")
         + "</p>",
-        f'<p class="text">{escape(claim["text"])}</p>',
+        f'<p class="text">{plain(claim["text"])}</p>',
         _statement(claim),
         _counterexamples(claim),
-        _details(
-            "Assumptions",
-            _items([escape(a["text"]) for a in claim["assumptions"]]),
-        ),
+        _assumptions(claim),
         _details("Evidence: " + ", ".join(e["kind"] for e in claim["evidence"]), _evidence(claim)),
         _obligations(claim),
-        _details(f"Derivation: {count} {plural}", f'<ol class="steps">{derivation}</ol>') if count else "",
+        _derivation(claim, steps, shared),
         _mutants(mutants),
         f'<p class="again">Again: <code>gradline verify --claim {name}</code></p>' if claim["source"] != "user" else "",
         "</article>",

@@ -21,6 +21,7 @@ from numerics.dependencies import uses
 from numerics.report import report_page
 from numerics.report.graph import graph_svg, layers
 from numerics.report.mathml import mathml
+from numerics.report.plain import anchor
 from numerics.report.portrait import flow_of, kernels
 from numerics.report.prose import prose
 from theory import claims
@@ -250,7 +251,7 @@ def test_in_chromium(look: Callable[..., Any], document: dict[str, Any]) -> None
     seen = look(_PROBE)
     assert (seen.console, seen.requests) == ((), ())
     found = seen.found
-    ids = [f"claim-{c['id']}" for c in document["claims"]]
+    ids = [anchor(c["id"]) for c in document["claims"]]
     assert (found["before"], found["none"], found["unproved"]) == (ids, [], ["claim-wrong"])
     assert "claim-loss-on-line" in found["words"]
     assert "claim-balanced-root" not in found["words"]
