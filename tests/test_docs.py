@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from theory.registry import claims
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted({ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/howto").glob("*.md")})
 #: The least number of examples of the pages that are made of them.
@@ -69,6 +71,21 @@ def test_links_to_files(page: Path) -> None:
 def test_a_broken_link_is_found() -> None:
     """The twin."""
     assert _broken(ROOT / "README.md", "[x](docs/nothing.md#a) [y](docs/theory.md) [z](#here)") == ["docs/nothing.md"]
+
+
+def _told(readme: str) -> list[str]:
+    """The claims of the table of what is proved."""
+    table = readme.partition("## What is proved")[2].partition("\n## ")[0]
+    rows = [row for row in table.splitlines() if row.startswith("| ")]
+    return [name for row in rows for name in re.findall(r"`([^`]*)`", row.rsplit("|", 2)[1])]
+
+
+def test_the_table_of_what_is_proved() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    known = [claim.id for claim in claims()]
+    assert sorted(_told(readme)) == sorted(known)
+    assert f"All {len(known)} are *proved*" in readme
+    assert sorted(_told(readme.replace("`loss-rate`", "`loss-rats`"))) != sorted(known)
 
 
 def _commands() -> list[str]:
@@ -137,6 +154,22 @@ def test_slow_commands(tmp_path: Path) -> None:
         if command in WRITTEN:
             assert (tmp_path / WRITTEN[command]).stat().st_size > 0
     assert sorted(WRITTEN) == sorted(c for c in slow if c in WRITTEN)
+
+
+def test_the_sweep_as_a_job_array(tmp_path: Path) -> None:
+    """Two tasks of an array, then all points: nothing is run twice."""
+    (tmp_path / "sweep.py").write_text(_block("howto/sweep-on-a-cluster.md", "# sweep.py"), encoding="utf-8")
+    said = []
+    for task in ("0", "1", None):
+        array = {"SLURM_ARRAY_TASK_ID": task, "SLURM_ARRAY_TASK_COUNT": "2"} if task else {}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **array}
+        words = [sys.executable, "sweep.py"]
+        said.append(
+            subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+        )
+    assert said == [
+        "task 0: 3 run, 0 kept, 0 failed\n", "task 1: 3 run, 0 kept, 0 failed\n", "task 0: 0 run, 6 kept, 0 failed\n",
+    ]  # fmt: skip
 
 
 def test_the_module_of_own_claims(tmp_path: Path) -> None:
