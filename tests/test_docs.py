@@ -68,6 +68,16 @@ def test_links_to_files(page: Path) -> None:
     assert _broken(page, page.read_text(encoding="utf-8")) == []
 
 
+def test_the_map_of_the_code() -> None:
+    """Folders and files that the page for contributors names exist, and it tells all that grows the tests."""
+    page = (ROOT / "docs/contributing.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:theory|numerics|tests)/[\w./]*)`", page)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    assert len(paths) > 20
+    used = {v for f in (ROOT / "tests").rglob("*.py") for v in re.findall(r"GRADLINE_[A-Z_]+", f.read_text("utf-8"))}
+    assert used - {"GRADLINE_FAST"} == set(re.findall(r"GRADLINE_[A-Z_]+", page))
+
+
 def test_a_broken_link_is_found() -> None:
     """The twin."""
     assert _broken(ROOT / "README.md", "[x](docs/nothing.md#a) [y](docs/theory.md) [z](#here)") == ["docs/nothing.md"]
