@@ -181,6 +181,8 @@ def _unique(p: Expr, symbol: Symbol, given: tuple[Basic, ...]) -> str | None:
     """None where ``p = 0`` is proved to have one solution at most; otherwise what is missing."""
     given = (*given, _BELOW_ONE)
     slope = diff(p, symbol)
+    if slope.has(symbol) and _is_linear_above(p, symbol, given):
+        return None
     if not slope.has(symbol):
         if nonzero(slope, given):
             return None
@@ -190,6 +192,14 @@ def _unique(p: Expr, symbol: Symbol, given: tuple[Basic, ...]) -> str | None:
     if sign(slope, given) in (1, -1):
         return None
     return f"it may have further solutions in {symbol.name}: {slope} is not proved to have one sign"
+
+
+def _is_linear_above(p: Expr, symbol: Symbol, given: tuple[Basic, ...]) -> bool:
+    """Whether ``p`` is a fraction whose numerator is linear in a symbol, so that it vanishes once at most."""
+    if any(node.has(symbol) for node in p.atoms(sympy.Function, sympy.exp)):
+        return False
+    slope = diff(sympy.fraction(sympy.together(p))[0], symbol)
+    return not slope.has(symbol) and nonzero(slope, given)
 
 
 def _is_connected(expr: Any, symbol: Symbol, given: tuple[Basic, ...]) -> bool:

@@ -43,17 +43,18 @@ class Result:
 
 @dataclass(frozen=True)
 class Repair:
-    """A change in words, and where."""
+    """A change in words, where, and the statement that it leads to."""
 
     text: str
     place: Place
+    statement: Statement | None = None
 
 
 @dataclass(frozen=True)
 class Finding:
     """What was found about an equation.
 
-    ``statement`` is the name of what it matches or differs from, ``settings`` where it matches, ``assumptions`` what
+    ``statement`` is the name of what it matches or differs from, ``settings`` where it does, ``assumptions`` what
     that needs. If it differs: ``point``, where; ``values``, what each side and the theory's quantity are there;
     ``repair``, the smallest change that would make it right, or ``factor``, what it would have to be multiplied by.
     """

@@ -243,11 +243,17 @@ def _match(found: Sequence[tuple[Statement, Result]], context: _Context, given: 
     first, result = found[0]
     same = [(s, r) for s, r in found if s.name == first.name]
     settings = tuple(dict.fromkeys(s.setting for s, _ in same if s.setting))
-    needed = [str(relation) for relation in (*first.given, *given)]
+    needed = [*_needed(first.given, given)]
     needed += [_approach(limit) for limit in first.limits[:1]]
     needed += [*first.notes, *result.assumptions, *(f"{k} = {v}" for k, v in context.put.items())]
     status: Literal["match", "enclosed"] = "match" if result.answer == "exact" else "enclosed"
     return Finding(status, first.name, settings, tuple(dict.fromkeys(needed)), result.reason)
+
+
+def _needed(*relations: Sequence[Basic]) -> tuple[str, ...]:
+    """Relations as they are shown, each once."""
+    found = (r for some in relations for r in some)
+    return tuple(dict.fromkeys(f"{r.lhs} != {r.rhs}" if isinstance(r, sympy.Ne) else str(r) for r in found))
 
 
 # ---- what differs ----------------------------------------------------------------------------------------------
@@ -281,18 +287,20 @@ def _no_match(
     reason = "" if relevant else f"it does not contain {shown_quantity(statement.quantity)}, which the claim is about"
     candidates = [s for s, _ in chosen]
     fixed = _repaired(link, candidates, given, words) if relevant else None
-    factor = _factor(link, candidates) if fixed is None and relevant else None
+    factor, near = _factor(link, candidates) if fixed is None and relevant else ("", None)
+    near = near if fixed is None else fixed.statement
+    statement, (result, link) = next((pair for pair in chosen if pair[0] is near), chosen[0])
     point = _simple_point(result, given)
     return Finding(
         "differs",
         statement.name,
         (statement.setting,) if statement.setting else (),
-        tuple(str(relation) for relation in (*statement.given, *given)),
+        _needed(statement.given, given),
         reason or (result.reason if not point else ""),
         FrozenMap({str(s): str(v) for s, v in point.items()}),
         FrozenMap(_values(link, statement, point)),
         fixed,
-        factor or "",
+        factor,
     )
 
 
@@ -311,11 +319,11 @@ def _repaired(
     return repair(link.nodes, statements, given, words, link.relation)
 
 
-def _factor(link: _Link, statements: Sequence[Statement]) -> str | None:
+def _factor(link: _Link, statements: Sequence[Statement]) -> tuple[str, Statement | None]:
     if any(isinstance(v, Words) for v in link.values):
-        return None
-    found = (factor_of(*link.values, s) for s in statements)
-    return next((f for f in sorted((f for f in found if f), key=len)), None)
+        return "", None
+    found = [(factor, s) for s in statements if (factor := factor_of(*link.values, s))]
+    return min(found, key=lambda pair: len(pair[0]), default=("", None))
 
 
 def _simple_point(result: Result, given: tuple[Basic, ...]) -> dict[Symbol, Any]:

@@ -50,6 +50,8 @@ def _rates(expr: Expr, statement: Statement) -> Expr:
         inner, variable = node.args
         if inner == variable:
             images[node] = Integer(1)
+        elif t not in node.args and statement.quantity == Rate(variable, inner):
+            images[node] = 1 / statement.quantity
         elif isinstance(inner, Rate) or inner.is_Symbol:
             continue
         elif inner.has(Rate) or not variable.is_Symbol:

@@ -94,7 +94,7 @@ def repair(
             if proofs > _MOST_PROOFS:
                 return None
             if _proved(left, right, statement, given, relation):
-                return Repair(edit.text, edit.place)
+                return Repair(edit.text, edit.place, statement)
     return None
 
 
@@ -203,13 +203,21 @@ def _numbers_at(node: Name) -> Iterator[_Edit]:
     half = Quotient(one, Number(Fraction(2), place), place)
     yield _Edit(Power(node, half, place), f"the square root of {node.latex}", place, 4)
     yield _Edit(one, f"no {node.latex}", place, 3)
+    yield from _one_beside(node, node.latex)
+    yield _Edit(Sum((one, node), (1, -1), place), f"1 - {node.latex} in place of {node.latex}", place, 2)
+
+
+def _one_beside(node: Node, name: str) -> Iterator[_Edit]:
+    """One more or one less than a part."""
+    one = Number(Fraction(1), node.place)
     for sign in (-1, 1):
-        text = f"{node.latex} {'+' if sign > 0 else '-'} 1 in place of {node.latex}"
-        yield _Edit(Sum((node, one), (1, sign), place), text, place, 2)
+        text = f"{name} {'+' if sign > 0 else '-'} 1 in place of {name}"
+        yield _Edit(Sum((node, one), (1, sign), node.place), text, node.place, 2)
 
 
 def _exponents(node: Power) -> Iterator[_Edit]:
     yield _Edit(node.base, "no exponent", node.place, 2)
+    yield from _one_beside(node, "this power")
     if not isinstance(node.exponent, Number):
         yield _Edit(replace(node, exponent=_negative(node.exponent)), "the other sign in the exponent", node.place, 0)
 
@@ -228,6 +236,8 @@ def _signs(node: Sum) -> Iterator[_Edit]:
             rest = tuple(t for i, t in enumerate(node.terms) if i != position)
             signs = tuple(s for i, s in enumerate(node.signs) if i != position)
             yield _Edit(Sum(rest, signs, node.place), "without this term", term.place, 3)
+            if len(rest) == 1 and signs == (-1,):
+                yield _Edit(rest[0], "without this term and with the other sign", term.place, 3)
 
 
 def _symbols(node: Name, used: set[Symbol], words: Vocabulary) -> Iterator[_Edit]:
@@ -243,6 +253,7 @@ def _functions(node: Call) -> Iterator[_Edit]:
     (argument, *rest) = node.arguments
     if rest:
         return
+    yield from _one_beside(node, "this value")
     yield _Edit(replace(node, arguments=(_negative(argument),)), "the other sign in the argument", argument.place, 1)
     for name in ("exp", "log", "Ei"):
         if name != node.function:
@@ -265,9 +276,14 @@ def _factors(node: Node, used: set[Symbol], words: Vocabulary) -> Iterator[_Edit
         rank = 4 if symbol in used else 5
         yield _Edit(_times(name, node), f"a factor {latex}", place, rank)
         yield _Edit(Quotient(node, name, place), f"a factor 1/{latex}", place, rank)
+    one = Number(Fraction(1), place)
     latex = words.latex.get(alpha, alpha.name)
-    unread = Sum((Number(Fraction(1), place), Name(alpha, latex, place)), (1, -1), place)
+    unread = Sum((one, Name(alpha, latex, place)), (1, -1), place)
     yield _Edit(_times(unread, node), f"a factor 1 - {latex}", place, 5)
+    latex = words.latex.get(M, M.name)
+    others = Sum((Name(M, latex, place), one), (1, -1), place)
+    yield _Edit(_times(others, node), f"a factor {latex} - 1", place, 5)
+    yield _Edit(Quotient(node, others, place), f"a factor 1/({latex} - 1)", place, 5)
 
 
 def _negative(node: Node) -> Node:

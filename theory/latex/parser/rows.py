@@ -131,8 +131,10 @@ def _row(tokens: list[Token], display: Display, end: Place, stop: Place) -> _Fin
         token = stream.take()
         if token.is_command("label"):
             labels.append(shown(stripped(stream.argument(token))))
-        elif token.is_command("nonumber", "notag"):
+        elif token.is_command("nonumber", "notag", "IEEEnonumber"):
             numbered = False
+        elif token.is_command("IEEEyesnumber", "IEEEyessubnumber"):
+            numbered = True
         elif token.is_command("tag"):
             stream.star()
             stream.argument(token)

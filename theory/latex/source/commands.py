@@ -33,6 +33,7 @@ INVISIBLE = frozenset(
         *("thickspace", "negthinspace", "negmedspace", "negthickspace", "displaystyle", "textstyle", "scriptstyle"),
         *("scriptscriptstyle", "limits", "nolimits", "nonumber", "notag", "allowdisplaybreaks", "hfill", "hfil"),
         *("strut", "mathstrut", "relax", "protect", "xspace", "allowbreak", "nobreak", "noindent", "centering"),
+        *("IEEEyesnumber", "IEEEnonumber", "IEEEyessubnumber", "IEEEnosubnumber", "IEEEeqnarraynumspace"),
         *("small", "footnotesize", "scriptsize", "normalsize", "hss", "null"),
     )
 )
