@@ -109,7 +109,7 @@ def compare(a: Expr, b: Expr, assumptions: Iterable[Basic] = ()) -> Decision:
 
 def _difference(a: Expr, b: Expr) -> Expr:
     """``a - b``, where a part that both have does not cancel: it tells where they are defined."""
-    return a if b == 0 else sympy.Add(a, sympy.Mul(-1, b, evaluate=False), evaluate=False)
+    return sympy.Add(a, sympy.Mul(-1, b, evaluate=False), evaluate=False)
 
 
 def is_zero(expr: Expr) -> bool:

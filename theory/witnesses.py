@@ -24,6 +24,7 @@ Point = dict[Symbol, Rational]
 
 _OFFSETS = tuple(Fraction(*pair) for pair in ((1, 2), (1, 1), (2, 1), (1, 3), (3, 2), (3, 1), (2, 3), (5, 1), (1, 5)))
 _INSIDE = tuple(Fraction(*pair) for pair in ((1, 2), (1, 3), (2, 3), (1, 4), (3, 4), (1, 5), (2, 5), (1, 7)))
+_FAR = 4  # beyond this a bound is so far from 0 that numbers on the other side of 0 are tried too
 _LARGEST = 20_000  # bits of an exponent of two: beyond this a value is no readable witness
 
 
@@ -74,8 +75,12 @@ def _choices(symbol: Symbol, bound: Range) -> list[Rational]:
         values = [bound.low + (bound.high - bound.low) * share for share in _INSIDE]
     elif bound.low is not None:
         values = [bound.low + offset for offset in _OFFSETS]
+        values += [offset for offset in _OFFSETS[:3] if bound.low <= -_FAR]
+        values += [] if bound.low_strict else [bound.low]
     elif bound.high is not None:
         values = [bound.high - offset for offset in _OFFSETS]
+        values += [-offset for offset in _OFFSETS[:3] if bound.high >= _FAR]
+        values += [] if bound.high_strict else [bound.high]
     else:
         values = [sign * offset for offset in _OFFSETS for sign in (1, -1)]
         values += [] if bound.nonzero else [Fraction(0)]
