@@ -18,6 +18,7 @@ from theory.errors import GradlineError
 __all__ = ["Atom", "Fraction", "OutsideDomainError", "Restart", "Tower"]
 
 _LARGEST_FACTORED = 150  # terms or total degree: beyond this a polynomial is not factored
+_LARGEST_DEGREE = 10_000
 _MOST_TERMS = 50_000
 
 #: A polynomial with integer coefficients (flint is untyped).
@@ -160,6 +161,8 @@ class Tower:
         """``a**exponent`` for an integer exponent."""
         if exponent < 0:
             return self.power(self.make(a.den, a.num), -exponent)
+        if exponent * max(a.num.total_degree(), a.den.total_degree()) > _LARGEST_DEGREE:
+            raise GradlineError(f"a power of degree above {_LARGEST_DEGREE}; round the numbers, or name the exponent")
         result, square = self.one, a
         while exponent:
             if exponent & 1:
@@ -204,19 +207,22 @@ class Tower:
 
     def factors(self, a: Fraction) -> tuple[int, int, list[tuple[Poly, int]]]:
         """Content numerator and denominator, and irreducible factors with (possibly negative) multiplicity."""
-        top, above = self._factor(a.num)
-        bottom, below = self._factor(a.den)
+        top, above = self.irreducible(a.num)
+        bottom, below = self.irreducible(a.den)
         return top, bottom, above + [(f, -k) for f, k in below]
 
-    def _factor(self, poly: Poly) -> tuple[int, list[tuple[Poly, int]]]:
+    def irreducible(self, poly: Poly) -> tuple[int, list[tuple[Poly, int]]]:
         """Content and irreducible factors; a very large polynomial stays whole."""
         if poly.is_constant():
             return int(poly.leading_coefficient()), []
-        if len(poly) > _LARGEST_FACTORED or poly.total_degree() > _LARGEST_FACTORED:
-            content = self.content(poly) * (1 if poly.leading_coefficient() > 0 else -1)
-            return content, [(poly // self.constant(content), 1)]
-        content, factors = poly.factor()
-        return int(content), [(f, int(k)) for f, k in factors]
+        if len(poly) <= _LARGEST_FACTORED and poly.total_degree() <= _LARGEST_FACTORED:
+            try:
+                content, factors = poly.factor()
+                return int(content), [(f, int(k)) for f, k in factors]
+            except OverflowError:  # flint sorts factors by coefficients, which must fit a machine integer
+                pass
+        whole = self.content(poly) * (1 if poly.leading_coefficient() > 0 else -1)
+        return whole, [(poly // self.constant(whole), 1)]
 
     def content(self, poly: Poly) -> int:
         """The greatest common divisor of the coefficients."""

@@ -183,7 +183,7 @@ class Domain:
         if sign is not None and (sign.strict or not sign.direction):
             self.note_factors(a)
             return self.tower.fraction(sign.direction)
-        if all(self.signs.nonzero(f) for f, _ in a.num.factor()[1]):
+        if all(self.signs.nonzero(f) for f, _ in self.tower.irreducible(a.num)[1]):
             self.note_factors(a)
             return self.tower.mul(self.absolute(a), self.tower.power(a, -1))
         return None

@@ -25,7 +25,7 @@ _INFINITE = (sympy.nan, sympy.zoo, sympy.oo, -sympy.oo)
 def places(converter: Converter, argument: Fraction) -> list[tuple[Symbol, Expr]] | None:
     """Where the factors of unknown sign vanish, each solved for a symbol, or None."""
     result: list[tuple[Symbol, Expr]] = []
-    for poly, _ in argument.num.factor()[1]:
+    for poly, _ in converter.tower.irreducible(argument.num)[1]:
         found = _zeros(converter, poly)
         if found is None:
             return None
@@ -66,7 +66,7 @@ def _solved(converter: Converter, poly: Poly, index: int) -> tuple[Symbol, Expr]
     parts = tower.coefficients(poly, index)
     if tower.atoms[index].kind != "symbol" or max(parts) != 1:
         return None
-    if not (parts[1].is_constant() or all(converter.atoms.signs.nonzero(f) for f, _ in parts[1].factor()[1])):
+    if not (parts[1].is_constant() or all(converter.atoms.signs.nonzero(f) for f, _ in tower.irreducible(parts[1])[1])):
         return None
     symbol = tower.atoms[index].expr
     rest = tower.to_expr(parts[0]) if 0 in parts else sympy.Integer(0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from numerics.commands.console import dump_json, write
+from numerics.commands.console import dump_json, progress_bar, write
 from numerics.commands.values import choice, integer
 
 if TYPE_CHECKING:
@@ -52,8 +52,11 @@ def laws(
     fields = architecture(name, sizes, heads=number, rotary=rotary, bias=bias)
     begin = time.perf_counter()
     chosen = integer("--seed", seed, 0)
-    found = polynomial_laws(fields, integer("--degree", degree, 1), seed=chosen)
-    count = count_laws(fields, found, seed=chosen)
+    with progress_bar("laws") as update:
+        if update is not None:
+            update(0, 1, "fields of the architecture")
+        found = polynomial_laws(fields, integer("--degree", degree, 1), seed=chosen, progress=update)
+        count = count_laws(fields, found, seed=chosen, progress=update)
     if json:
         setting = {"model": name, "widths": sizes, "heads": number, "rotary": rotary, "bias": bias}
         decay = {"decay": [_decay(law, fields) for law in found]} if weight_decay else {}

@@ -572,6 +572,17 @@ def test_color_and_progress_on_a_terminal_only(call: Call, monkeypatch: pytest.M
     assert "verifying" not in plain.err
 
 
+def test_progress_of_laws_on_a_terminal_only(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    args = ("laws", "--widths", "2", "2", "2")
+    out, err = on_terminal(monkeypatch, *args, COLUMNS="120")
+    assert "laws" in err
+    assert any(label in err for label in ("fields of the architecture", "equations for", "brackets of"))
+    assert "conservation laws: 3 (certified)" in out
+    plain = call(*args)
+    assert plain.err == ""
+    assert plain.out.splitlines()[:-1] == out.splitlines()[:-1]
+
+
 def test_tables_are_not_cut_without_a_terminal(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     claims_are(monkeypatch, replace(RIGHT, id="a-name-that-is-as-long-as-a-whole-line-of-a-narrow-terminal-could-be"))
     line = next(x for x in call("verify").out.splitlines() if "a-name" in x)

@@ -46,7 +46,8 @@ from sympy import (
     tanh,
 )
 
-from theory.identities import compare, prove_zero
+from theory.errors import GradlineError
+from theory.identities import compare, normal_form, prove_zero
 from theory.symbols import M, alpha, mu_QK
 from theory.witnesses import admits
 
@@ -250,3 +251,31 @@ def test_a_clash_of_names_says_how_the_symbols_differ_and_what_to_do() -> None:
         prove_zero(x - Symbol("x"))
     with pytest.raises(ValueError, match=r"'M' \(assumed: nothing; real\); define it once") as error:
         prove_zero(Symbol("M") - Symbol("M", real=True))
+
+
+def test_powers_of_enormous_degree_are_refused_and_do_not_take_the_memory() -> None:
+    tiny = Rational(1, 10**12)
+    for value in (
+        (exp(x * (1 + tiny)) - 1) / (exp(x) + y) - (exp(y) + z) / (exp(y * (1 + tiny)) + x),
+        plain(Mul, plain(Pow, x, 10**12), 1 + y),
+    ):
+        with pytest.raises(GradlineError, match="degree above 10000; round the numbers"):
+            normal_form(value)
+    assert compare(exp(x * (1 + tiny)), exp(x)).answer == "different"
+    assert compare(diff(Ei(x * (1 + tiny)), x), exp(x) / x).answer == "different"
+    # twin: powers of a degree in use
+    assert compare(exp(x * (1 + Rational(1, 1000))), exp(x) * exp(x / 1000)).answer == "equal"
+    assert compare(plain(Pow, x, 1000) * x, x**1001).answer == "equal"
+
+
+def test_factors_with_coefficients_beyond_a_machine_integer() -> None:
+    large = 10**30
+    root = sqrt(x**2 + 4 * y**2 * p**2 * (1 + Abs(p - large)))
+    assert compare(root * root, x**2 + 4 * y**2 * p**2 * (1 + Abs(large - p))).answer == "equal"
+    value = (large * x - 3) * (large * x - 7 * y)
+    assert compare(Abs(sympy.expand(value)), Abs(large * x - 3) * Abs(large * x - 7 * y)).answer in (
+        "equal",
+        "undecided",
+    )
+    assert compare(Abs(sympy.expand(value)), Abs(large * x - 3) * Abs(large * x - 8 * y)).answer == "different"
+    assert prove_zero(sign(x - large) ** 2 - 1).answer == "different"

@@ -13,7 +13,7 @@ Source: arXiv 2307.00144; section 13 of the theory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -38,6 +38,8 @@ def _primes() -> tuple[int, int]:
         candidate -= 120
     return found[0], found[1]
 
+
+Progress = Callable[[int, int, str], None]
 
 #: The chance that a rank drops at a random point is below 10^-14 for each.
 PRIMES = _primes()
@@ -111,7 +113,11 @@ class _Span:
         return len(self.rows)
 
 
-def _grow(point: Point, random: Random, enough: int, depth: int) -> tuple[int, int, bool]:
+def silent(done: int, total: int, label: str) -> None:
+    """No progress is shown."""
+
+
+def _grow(point: Point, random: Random, enough: int, depth: int, progress: Progress) -> tuple[int, int, bool]:
     """Rank of the brackets up to ``depth``, the depth that last added, and whether a depth added nothing."""
     fields, span = point.fields, _Span(point.p)
     count = len(fields.potentials)
@@ -123,6 +129,7 @@ def _grow(point: Point, random: Random, enough: int, depth: int) -> tuple[int, i
     for length in range(2, depth + 1) if count > 1 else ():
         before, failures = span.rank, 0
         while failures < _TRIES and span.rank < enough:
+            progress(span.rank, enough, f"brackets of {length} fields")
             words = [[random.randrange(point.p) for _ in range(count)] for _ in range(length)]
             failures = 0 if span.add(point.bracket(words)) else failures + 1
         if span.rank == before:
@@ -133,10 +140,12 @@ def _grow(point: Point, random: Random, enough: int, depth: int) -> tuple[int, i
     return span.rank, reached, count <= 1
 
 
-def _at_point(fields: GradientFields, random: Random, p: int, enough: int, depth: int) -> tuple[int, int, bool]:
+def _at_point(
+    fields: GradientFields, random: Random, p: int, enough: int, depth: int, progress: Progress
+) -> tuple[int, int, bool]:
     while True:
         try:
-            return _grow(fields.point(random, p), random, enough, depth)
+            return _grow(fields.point(random, p), random, enough, depth, progress)
         except ZeroDivisionError:
             continue
 
@@ -161,13 +170,21 @@ def independent(laws: Sequence[Expr], fields: GradientFields, *, seed: int = 0) 
     return tuple(law for law, row in zip(laws, rows, strict=True) if span.add(row))
 
 
-def count_laws(fields: GradientFields, laws: Sequence[Any] = (), *, seed: int = 0, depth: int = _DEPTH) -> Count:
+def count_laws(
+    fields: GradientFields,
+    laws: Sequence[Any] = (),
+    *,
+    seed: int = 0,
+    depth: int = _DEPTH,
+    progress: Progress | None = None,
+) -> Count:
     """Count the independent conservation laws that hold for every loss and data set.
 
         D - dim Lie(grad phi_1, grad phi_2, ...)
 
     Parameters: ``fields`` of the model; ``laws``, known ones such as `polynomial_laws` returns or your own, each
-    proved by `is_law`; ``seed``; ``depth``, the longest bracket tried.
+    proved by `is_law`; ``seed``; ``depth``, the longest bracket tried; ``progress``, called with the rank reached, the
+    one that is enough and what is done.
 
     Returns: a `Count`, dimensionless; both primes must agree, otherwise the larger rank counts.
 
@@ -186,6 +203,7 @@ def count_laws(fields: GradientFields, laws: Sequence[Any] = (), *, seed: int = 
     known = len(independent(laws, fields, seed=seed))
     if len(fields.potentials) <= 1:
         known = max(known, fields.dimension - len(fields.potentials))
-    found = [_at_point(fields, Random(seed + i), p, fields.dimension - known, depth) for i, p in enumerate(PRIMES)]
+    enough, told = fields.dimension - known, progress or silent
+    found = [_at_point(fields, Random(seed + i), p, enough, depth, told) for i, p in enumerate(PRIMES)]
     rank, reached, _ = max(found)
     return Count(fields.dimension, rank, known, reached, all(f[2] for f in found), PRIMES)

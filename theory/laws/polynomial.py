@@ -18,7 +18,7 @@ from sympy import Add, Expr, Integer, Mul, Rational
 
 from theory.errors import GradlineError
 from theory.laws.conserved import is_law
-from theory.laws.counting import PRIMES
+from theory.laws.counting import PRIMES, Progress, silent
 from theory.laws.fields import MOST_UNKNOWNS, GradientFields, Point, as_fields
 
 __all__ = ["polynomial_laws"]
@@ -26,12 +26,15 @@ __all__ = ["polynomial_laws"]
 _SPARE = 12
 
 
-def polynomial_laws(fields: GradientFields, degree: int = 2, *, seed: int = 0) -> tuple[Expr, ...]:
+def polynomial_laws(
+    fields: GradientFields, degree: int = 2, *, seed: int = 0, progress: Progress | None = None
+) -> tuple[Expr, ...]:
     """Find a basis of the polynomial laws without constant term up to a degree.
 
         sum_i eta_i (dh/d theta_i) (d phi_j/d theta_i) = 0     for every potential phi_j
 
-    Parameters: ``fields`` of the model; ``degree``, at least 1; ``seed`` of the random points.
+    Parameters: ``fields`` of the model; ``degree``, at least 1; ``seed`` of the random points; ``progress``, called
+    with the number done, the number in all and what is done.
 
     Returns: a basis of the laws whose coefficients depend on no symbol, each law proved, with coprime integer
     coefficients, in a fixed order; products of laws are laws of higher degree and count.
@@ -61,7 +64,7 @@ def polynomial_laws(fields: GradientFields, degree: int = 2, *, seed: int = 0) -
         )
     monomials = [m for d in range(1, degree + 1) for m in combinations_with_replacement(range(fields.dimension), d)]
     p = PRIMES[0]
-    vectors = _null_space(_rows(fields, monomials, Random(seed), p), len(monomials), p)
+    vectors = _null_space(_rows(fields, monomials, Random(seed), p, progress or silent), len(monomials), p)
     lifted = [_integers(vector, p) for vector in vectors]
     whole = [vector for vector in lifted if vector is not None]
     laws = [_expression(vector, monomials, fields) for vector in _shortest(whole)]
@@ -73,9 +76,12 @@ def polynomial_laws(fields: GradientFields, degree: int = 2, *, seed: int = 0) -
     return tuple(laws)
 
 
-def _rows(fields: GradientFields, monomials: Sequence[tuple[int, ...]], random: Random, p: int) -> Iterator[list[int]]:
-    wanted = len(monomials) + _SPARE
+def _rows(
+    fields: GradientFields, monomials: Sequence[tuple[int, ...]], random: Random, p: int, progress: Progress
+) -> Iterator[list[int]]:
+    wanted = total = len(monomials) + _SPARE
     while wanted:
+        progress(total - wanted, total, "equations for polynomial laws")
         point = fields.point(random, p)
         try:
             velocity = point.field([random.randrange(p) for _ in fields.potentials])

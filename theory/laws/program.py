@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flint import nmod
 from sympy import Add, Expr, Integer, Mul, Pow, Rational, Symbol, cse, numbered_symbols
 from sympy.ntheory import factorint, sqrt_mod
 
@@ -29,6 +30,8 @@ class Program:
 
     def run(self, arguments: Sequence[Jet], p: int) -> list[Jet]:
         """Return the values of the outputs modulo ``p``; ``ZeroDivisionError`` at a pole."""
+        if all(type(a) is int for a in arguments):
+            return self._run_integers(arguments, p)
         values: list[Jet] = []
 
         def at(index: int) -> Jet:
@@ -48,6 +51,30 @@ class Program:
                     total = combine(total, at(operand), p)
                 values.append(total)
         return [at(index) for index in self.outputs]
+
+    def _run_integers(self, arguments: Sequence[Any], p: int) -> list[Jet]:
+        """The same for integers, where nothing needs to be looked at; arguments stand at the end, from the last."""
+        count = len(self.steps)
+        values = [0] * count + [a % p for a in reversed(arguments)]
+        for i, (operation, operands, (top, bottom)) in enumerate(self.steps):
+            if operation == "product":
+                total = values[operands[0]]
+                for operand in operands[1:]:
+                    total = total * values[operand] % p
+            elif operation == "sum":
+                total = sum([values[operand] for operand in operands]) % p
+            elif operation == "power":
+                base = values[operands[0]]
+                if top < 0 and not base:
+                    raise ZeroDivisionError("no inverse of 0 modulo the prime")
+                # flint inverts several times faster than pow
+                total = pow(base, top, p) if top >= 0 else pow(int(1 / nmod(base, p)), -top, p)
+            elif operation == "root":
+                total = _root(top, p) * pow(_root(bottom, p), -1, p) % p
+            else:
+                total = top % p if bottom == 1 else top * pow(bottom, -1, p) % p
+            values[i] = total
+        return [values[index] for index in self.outputs]
 
 
 def _root(value: int, p: int) -> int:

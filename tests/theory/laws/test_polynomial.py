@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
-from sympy import Abs, Ei, Matrix, Symbol, cosh, exp, log, sqrt, symbols
+from sympy import Abs, Ei, Integer, Matrix, Rational, Symbol, cosh, exp, log, sqrt, symbols
 
 from theory import AttentionModel, TokenTask, derive, first_integral
 from theory.errors import GradlineError
 from theory.identities import compare
-from theory.laws import architecture, decay_rate, gradient_fields, is_law, laws_in_basis, polynomial_laws
+from theory.laws import architecture, count_laws, decay_rate, gradient_fields, is_law, laws_in_basis, polynomial_laws
+from theory.laws.program import compile_program
 from theory.models import Block, Model, reduce_model
 from theory.symbols import eta_OV, mu_OV, mu_QK
 
@@ -30,6 +33,40 @@ def test_a_wrong_balance_is_no_law() -> None:
     assert is_law(law, fields)
     assert not is_law(law + Symbol("W1_1_1") ** 2, fields)
     assert not is_law(law.xreplace({Symbol("W1_1_1"): -2 * Symbol("W1_1_1")}), fields)
+
+
+def test_progress_is_told_and_changes_nothing() -> None:
+    fields, calls = architecture("linear", [2, 2, 2]), list[tuple[int, int, str]]()
+    found = polynomial_laws(fields, progress=lambda *call: calls.append(call))
+    assert found == polynomial_laws(fields)
+    done, totals, labels = zip(*calls, strict=True)
+    assert done == tuple(range(len(calls)))
+    assert set(totals) == {len(calls)}
+    assert set(labels) == {"equations for polynomial laws"}
+    calls.clear()
+    assert count_laws(fields, progress=lambda *call: calls.append(call)) == count_laws(fields)
+    assert {label for *_, label in calls} >= {"brackets of 2 fields", "brackets of 3 fields"}
+    assert all(0 < rank <= enough for rank, enough, _ in calls)
+
+
+def test_programs_give_the_same_on_integers_and_on_constants_with_infinitesimals() -> None:
+    x, y, z = symbols("x y z")
+    p = 2**31 - 1
+    program = compile_program(
+        [x / (x + y) - 3, (x * y + z) ** -3, sqrt(2) * x + Rational(2, 3), x**5 * y, Integer(7), z, (x + y) ** 0 + x],
+        [x, y, z],
+    )
+    random = Random(4)
+    for _ in range(20):
+        values = [random.randrange(1, p) for _ in range(3)]
+        whole = program.run(values, p)
+        pairs = program.run([(v, 0) for v in values], p)
+        assert whole == [pair if isinstance(pair, int) else pair[0] for pair in pairs]
+        assert all(isinstance(v, int) and 0 <= v < p for v in whole)
+    assert program.run([p + 3, 5, 7], p) == program.run([3, 5, 7], p)
+    for poles in ([3, -3, 7], [1, 2, -2]):
+        with pytest.raises(ZeroDivisionError):
+            program.run(poles, p)
 
 
 def test_learning_rates_weigh_the_laws() -> None:
