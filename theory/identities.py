@@ -246,13 +246,12 @@ def _strata(
             yield converter.tower.fraction_expr(a), places(converter, a)
         return
     for argument in converter.left_out:
-        if argument.free_symbols & converter.bound:
-            yield argument, None
-            continue
+        inside = argument.free_symbols & converter.bound
         try:
-            yield argument, places(*convert_checked(argument, safe))
+            found = None if inside else places(*convert_checked(argument, safe))
         except GradlineError:
-            yield argument, None
+            found = None
+        yield argument, found
 
 
 def _on_stratum(expr: Expr, symbol: Symbol, value: Expr, given: Sequence[SignCondition]) -> Decision:

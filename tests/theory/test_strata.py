@@ -49,6 +49,7 @@ def zeros(argument: Any, *given: Any) -> list[tuple[Any, Any]] | None:
         ((M - 1) * x + exp(y), (), [(x, -exp(y) / (M - 1))]),
         (x + exp(x) + y, (), [(y, -x - exp(x))]),
         (x * y - 1, (), None),
+        ((M - 1) * x * y + 1, (), None),
         ((x - 1) * p, (), [(x, 1)]),
         (M - x, (), [(M, x)]),
         (exp(x) - 2, (), None),
@@ -211,3 +212,13 @@ def test_a_contradiction_among_the_assumptions_is_said() -> None:
     # twins: they can hold
     for given in ([M <= 2], [Ne(x, y)], [sympy.Ge(2 - M - w, 0)], [x > 1, x < 2]):
         assert prove_zero(y, given).answer == "different"
+
+
+def test_a_witness_at_a_place_satisfies_what_vanished_from_the_assumptions_there() -> None:
+    """``x*log(-y)`` is 0 where ``x = 0``, but it needs ``y < 0`` all the same."""
+    decision = prove_zero(sign(x) ** 2 - 1, [x * log(-y) >= 0])
+    assert (decision.answer, decision.witness[x]) == ("different", 0)
+    assert decision.witness[y] < 0
+    decision = prove_zero(sign(x) ** 2 - 1 + x * log(-y) * 0, [x * log(y - 3) >= 0])
+    assert decision.answer == "different"
+    assert decision.witness[y] > 3
