@@ -16,6 +16,8 @@ from numerics.report.plain import anchor
 __all__ = ["graph_svg", "layers"]
 
 _LETTER, _LINE, _PAD, _LANE, _BETWEEN, _ACROSS, _MARGIN = 7.7, 15, 7, 10, 8, 38, 8
+#: What is wider than the least width of the picture in the style is shrunk to a screen, but not below that.
+_PAGE = 1056
 #: Characters in a line of a label.
 _LONGEST = 17
 _MARKS = {"proved": "✓", "supported": "≈", "refuted": "✗", "undecided": "?"}
@@ -154,6 +156,7 @@ def graph_svg(claims: Sequence[Mapping[str, Any]]) -> str:
     boxes = _boxes(uses)
     width = _MARGIN + max((box.right for box in boxes.values()), default=0.0)
     height = _MARGIN + max((box.top + box.height for box in boxes.values()), default=0.0)
+    large = ' class="large"' if width > _PAGE else ""
     edges = [
         _edge([boxes[o, None], *(boxes[o, i] for i in range(depth[o] + 1, depth[name])), boxes[name, None]])
         for name, used in uses.items()
@@ -162,7 +165,7 @@ def graph_svg(claims: Sequence[Mapping[str, Any]]) -> str:
     ]
     nodes = [_node(c, boxes[c["id"], None], uses[c["id"]]) for c in claims]
     return (
-        f'<svg id="graph-picture" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
+        f'<svg id="graph-picture"{large} viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
         'role="group" aria-label="Graph of claims: lines lead from a claim to those that use it">'
         f'<g class="edges" aria-hidden="true">{"".join(edges)}</g>{"".join(nodes)}</svg>'
     )

@@ -73,10 +73,16 @@ def _header(document: Mapping[str, Any]) -> str:
 
 
 def _graph(claims: Any) -> str:
+    known = {c["id"] for c in claims}
+    said = (
+        "A line leads from a claim to each claim whose derivation uses it, as found from the steps, formulas and "
+        "references of the derivations."
+        if any(name in known for c in claims for name in c["uses"])
+        else "No derivation here uses another claim of this file."
+    )
     return (
         '<section id="graph" aria-labelledby="graph-title">\n<h2 id="graph-title">What rests on what</h2>\n'
-        "<p>A line leads from a claim to each claim whose derivation uses it, as found from the steps, formulas and "
-        "references of the derivations. Each box is a link.</p>\n"
+        f"<p>{said} Each box is a link.</p>\n"
         f'<div class="wide" id="graph-frame">{graph_svg(claims)}</div>\n</section>'
     )
 

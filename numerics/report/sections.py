@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from typing import Any
 
 from numerics.report.plain import anchor, plain
@@ -29,6 +30,7 @@ _KINDS: Mapping[str, str] = {
     "autograd": "derivatives of the full model in torch",
     "trajectory": "runs of the full model",
 }
+_UNREADABLE = (GradlineError, ValueError, TypeError, AttributeError)
 _OBLIGATIONS = (
     "Each line names a difference between what is stated and what is derived, or a quantity with a sign, and the "
     "relation to 0 that it must have."
@@ -40,8 +42,16 @@ def _latex(formula: Mapping[str, str]) -> str:
     """A stated formula in the notation of the paper, or as the file has it."""
     try:
         return to_latex(read(formula["srepr"]))
-    except (GradlineError, ValueError, TypeError, AttributeError):
+    except _UNREADABLE:
         return str(formula["latex"])
+
+
+def _repeats(claim: Mapping[str, Any]) -> bool:
+    """Whether the text of a claim is but its formula, as Python writes it."""
+    try:
+        return not claim["text"] or any(str(read(f["srepr"])) == claim["text"] for f in claim["statement"])
+    except _UNREADABLE:
+        return False
 
 
 def _details(title: str, inside: str, extra: str = "") -> str:
@@ -72,7 +82,7 @@ def _number(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{escape(str(k))} = {_number(v)}" for k, v in value.items())
+        return ", ".join(f"{plain(str(k))} = {_number(v)}" for k, v in value.items())
     if isinstance(value, list):
         return ", ".join(_number(v) for v in value)
     return escape(str(value))
@@ -105,8 +115,8 @@ def _counterexamples(claim: Mapping[str, Any]) -> str:
     told = counterexample if isinstance(counterexample, Mapping) else {"point": counterexample}
     point = _number(told.get("point", ""))
     ends = told.get("enclosure", ())
-    enclosure = " to ".join(_number(v) for v in ends) if isinstance(ends, list) else ""
-    value = f", where it is {enclosure} and not {found['relation']}" if enclosure else ""
+    enclosure = " and ".join(_number(v) for v in ends) if isinstance(ends, list) else ""
+    value = f", where it lies between {enclosure}; it must be {escape(found['relation'])}" if enclosure else ""
     return f'<p class="against"><strong>Counterexample</strong> to {plain(found["name"])}: {point}{value}.</p>'
 
 
@@ -136,7 +146,15 @@ def _mutants(found: Mapping[str, Any] | None) -> str:
 
 def _assumptions(claim: Mapping[str, Any]) -> str:
     texts = [plain(a["text"]) for a in claim["assumptions"]]
-    return f'<p class="assumes"><strong>Assumes</strong> {"; ".join(texts) or "nothing more"}.</p>'
+    return f'<p class="assumes"><strong>Assumes</strong> {"; ".join(texts) or "nothing beyond its symbols"}.</p>'
+
+
+def _words(claim: Mapping[str, Any]) -> str:
+    """What a search finds: the texts of a claim as they are written, with ``alpha``, and as they are shown, with α."""
+    texts = [claim["id"], claim["verdict"], claim["source"], claim["title"], claim["text"]]
+    texts += [f["name"] for f in claim["statement"]] + [a["text"] for a in claim["assumptions"]]
+    shown = (unescape(re.sub("<[^>]*>", "", plain(text))) for text in texts)
+    return escape(" ".join(dict.fromkeys(" ".join([*texts, *shown]).lower().split())))
 
 
 def shared_steps(claims: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, int]]:
@@ -192,17 +210,16 @@ def claim_section(
     file of ``gradline verify --mutants --json``; ``shared``, its entry in `shared_steps`.
     """
     name, place, verdict = escape(claim["id"]), anchor(claim["id"]), claim["verdict"]
-    words = escape(" ".join([claim["id"], claim["title"], claim["text"], claim["source"]]).lower())
     uses = ", ".join(f'<a href="#{anchor(u)}">{escape(u)}</a>' for u in claim["uses"])
     parts = [
-        f'<article class="claim" id="{place}" data-verdict="{verdict}" data-words="{words}" '
+        f'<article class="claim" id="{place}" data-verdict="{verdict}" data-words="{_words(claim)}" '
         f'aria-labelledby="title-{place}" tabindex="-1">',
         f'<header><h3 id="title-{place}">{plain(claim["title"] or claim["id"])}</h3>'
         f'<span class="badge {verdict}">{verdict}</span></header>',
         f'<p class="where"><a href="#{place}"><code>{name}</code></a> · {escape(claim["source"])}'
         + (f" · uses {uses}" if uses else "")
         + "</p>",
-        f'<p class="text">{plain(claim["text"])}</p>',
+        "" if _repeats(claim) else f'<p class="text">{plain(claim["text"])}</p>',
         _statement(claim),
         _counterexamples(claim),
         _assumptions(claim),

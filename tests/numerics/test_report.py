@@ -220,7 +220,8 @@ const shown = () => all.filter((claim) => claim.offsetParent !== null).map((clai
 const type = (text) => { const box = document.getElementById("search"); box.value = text;
   box.dispatchEvent(new Event("input")); };
 const before = shown();
-type("loss LINE"); const words = shown(); type("nothing-like-it"); const none = shown(); type("");
+type("loss LINE"); const words = shown(); type("gamma mu_QK"); const written = shown();
+type("γ μqk"); const letters = shown(); type("nothing-like-it"); const none = shown(); type("");
 const box = document.querySelector('input[value="proved"]'); box.click(); const unproved = shown(); box.click();
 const formulas = [...document.querySelectorAll(".claim > .formula math")].map((m) => m.getBoundingClientRect());
 const links = [...document.querySelectorAll("#graph-picture a")].map((a) => a.getAttribute("href"));
@@ -237,7 +238,8 @@ for (const model of ["CACO", "CAFO", "FACO", "FAFO"]) for (const noise of ["fini
   pictures.push([drawn.querySelectorAll("path.thin").length, drawn.querySelectorAll("path.bold, path.chosen").length,
     drawn.innerHTML.includes("NaN"), document.getElementById("portrait-said").textContent]);
 }
-return { before, words, none, unproved, sizes: formulas.map((r) => Math.min(r.width, r.height)), links, ids,
+return { before, words, written, letters, none, unproved,
+  sizes: formulas.map((r) => Math.min(r.width, r.height)), links, ids,
   unnamed: unnamed.length, revealed: hash("claim-attention-mass"), pictures,
   loaded: performance.getEntriesByType("resource").map((r) => r.name),
   wide: document.documentElement.scrollWidth - innerWidth,
@@ -255,6 +257,7 @@ def test_in_chromium(look: Callable[..., Any], document: dict[str, Any]) -> None
     assert (found["before"], found["none"], found["unproved"]) == (ids, [], ["claim-wrong"])
     assert "claim-loss-on-line" in found["words"]
     assert "claim-balanced-root" not in found["words"]
+    assert "claim-attention-mass" in found["written"] == found["letters"]
     assert len(found["sizes"]) > len(ids)
     assert min(found["sizes"]) > 4
     assert set(found["links"]) == {f"#{name}" for name in ids}

@@ -63,6 +63,9 @@ def test_own_claims_of_all_verdicts(document: dict[str, Any]) -> None:
         assert "Assumes" in section
         assert "gradline verify --claim" not in section  # the command knows only the claims of the library
         assert re.search(rf'<a href="#{re.escape(anchor(name))}" class="{verdict}"', page)
+        assert "Eq(" not in section.partition("<details")[0]  # the formula is shown, so its text in Python is not
+    assert "No derivation here uses another claim" in page
+    assert 'class="large"' not in page
     wrong = _section(page, "50% of it?")
     assert "<strong>Counterexample</strong>" in wrong
     assert "Twice &amp; &lt;wrong&gt;" in wrong
