@@ -5,6 +5,7 @@ Built on `theory.latex.claims.equations`; a paper's equation is compared with th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -59,12 +60,11 @@ class Statement:
 _L, _mu, _mu_0 = (SCALARS[name] for name in ("L", "mu", "mu_0"))
 _STARTS = FrozenMap({s: start_symbol(s) for s in (mu_OV, mu_QK)})
 _FIXED = ("fixed-attention-collapsed", "fixed-attention-factorized")
-_NOTES: Mapping[str, tuple[str, ...]] = {
-    "flow-published": ("K = b, N = oo, gamma = 1",),
-    "early-time": ("both circuits collapsed, from the origin",),
-    **dict.fromkeys(("loss-rate", "attention-limit"), ("both circuits collapsed",)),
-    **dict.fromkeys(_FIXED, ("the attention alpha is held fixed",)),
-}
+#: Assumptions that the claims of the theory share; a paper makes them once.
+_STANDING = re.compile(
+    r"\w+ is an integer >= \d|gamma > 0|eta_\w\w > 0|noise tokens are finite in number.*|N = oo: .*"
+    r"|the start is on the line: .*"
+)
 _EARLY = ((t, Integer(0)), (mu_QK, Integer(0)), (mu_OV, Integer(0)))
 _LATE = ((t, oo), (mu_OV, oo), (mu_QK, oo), (alpha, Integer(1)), (_L, Integer(0)))
 #: Where the asymptotic statements hold; on their curves any of these says the same.
@@ -115,20 +115,27 @@ def statements(claim: Claim) -> tuple[Statement, ...]:
     """
     known = claim.source != "user"
     identity = claim.id if known else ""
-    found = [s for e in equations(claim) for s in _statement(e, identity)]
+    needs = _needs(claim) if known else ()
+    found = [s for e in equations(claim) for s in _statement(e, identity, needs)]
     if not known:
         given = tuple(a.relation for a in claim.assumptions() if a.relation is not None)
         found = [replace(s, given=(*s.given, *given)) for s in found]
     return (*found, *_consequences(found))
 
 
-def _statement(equation: Equation, claim: str) -> Iterator[Statement]:
+def _needs(claim: Claim) -> tuple[str, ...]:
+    """What a claim of the theory assumes in words beyond what all of them do; relations are `Statement.given`."""
+    said = (a for a in claim.assumptions() if a.relation is None or a.text != str(a.relation))
+    return tuple(a.text for a in said if not _STANDING.fullmatch(a.text))
+
+
+def _statement(equation: Equation, claim: str, needs: tuple[str, ...]) -> Iterator[Statement]:
     names = _definitions(equation.setting, claim)
     about: dict[str, Any] = {
         "setting": equation.setting,
         "definitions": names,
         "given": equation.branch,
-        "notes": _NOTES.get(claim, ()),
+        "notes": needs,
         "fixed_attention": claim in (*_FIXED, "attention-sensitivity"),
         "limits": _LIMITS.get(claim, ()) if equation.relation in ("~", "to") else (),
     }

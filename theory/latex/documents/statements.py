@@ -18,13 +18,7 @@ from theory.latex.printer.linebreak import COLUMN
 from theory.latex.printer.sentences import escape, paragraph
 from theory.registry import Claim, find
 
-__all__ = ["fill", "prose", "specific_assumptions", "statement"]
-
-#: Assumptions that the statements of the theory share; they stand once in front.
-_STANDING = re.compile(
-    r"\w+ is an integer >= \d|gamma > 0|eta_\w\w > 0|noise tokens are finite in number.*|N = oo: .*"
-    r"|the start is on the line: .*"
-)
+__all__ = ["fill", "mentioned", "prose", "statement"]
 
 
 @lru_cache(maxsize=1)
@@ -121,12 +115,3 @@ def _given(claim: Claim, notation: Notation) -> str:
     given: list[Any] = list(claim.assumptions())
     texts = [f"${to_latex(a.relation, notation)}$" if a.relation is not None else escape(a.text) for a in given]
     return "\nwhere " + ", ".join(texts) + "." if texts else ""
-
-
-def specific_assumptions(claim: Claim) -> tuple[str, ...]:
-    """The assumptions of a claim beyond the standing ones, as plain sentences.
-
-    >>> specific_assumptions(find("attention-mass"))
-    ()
-    """
-    return tuple(a.text for a in claim.assumptions() if not _STANDING.fullmatch(a.text))
