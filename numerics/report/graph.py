@@ -47,28 +47,21 @@ def layers(uses: Mapping[str, Sequence[str]]) -> list[list[str]]:
     [['a'], ['b'], ['c']]
     """
     depth: dict[str, int] = {}
-
-    def measure(name: str) -> int:
-        if name not in depth:
-            depth[name] = 0  # a cycle, which no certificate of this package has, ends here
-            depth[name] = max((measure(other) + 1 for other in uses[name] if other in uses), default=0)
-        return depth[name]
-
-    for name in uses:
-        measure(name)
+    for first in uses:
+        way = [first]
+        while way:
+            name = way[-1]
+            known = [other for other in uses[name] if other in uses]
+            # what is on the way already is a cycle, which no certificate of this package has: left out
+            open_ = [other for other in known if other not in depth and other not in way]
+            if name not in depth and open_:
+                way.append(open_[0])
+            else:
+                depth.setdefault(name, max((depth[other] + 1 for other in known if other in depth), default=0))
+                way.pop()
     found: list[list[str]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for name in uses:
         found[depth[name]].append(name)
-    return found
-
-
-def _users(uses: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """For each claim those that use it."""
-    found: dict[str, list[str]] = {name: [] for name in uses}
-    for name, used in uses.items():
-        for other in used:
-            if other in found:
-                found[other].append(name)
     return found
 
 
@@ -104,18 +97,23 @@ def _lines(name: str) -> list[str]:
     return [line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…" for line in lines]
 
 
-def _boxes(uses: Mapping[str, Sequence[str]]) -> dict[Place, _Box]:
-    """The places of claims and lanes, each near the middle of what it is joined to before."""
-    found = layers(uses)
-    depth = {name: i for i, layer in enumerate(found) for name in layer}
-    last = {
-        name: max((depth[u] for u in users if _is_before(name, u, depth)), default=0)
-        for name, users in _users(uses).items()
-    }
-    columns: list[list[Place]] = [
-        [(name, None) for name in layer] + [(name, i) for name in uses if depth[name] < i < last[name]]
-        for i, layer in enumerate(found)
+def _columns(uses: Mapping[str, Sequence[str]], depth: Mapping[str, int]) -> list[list[Place]]:
+    """The claims of each layer, and the lanes through it."""
+    last = dict(depth)
+    for name, used in uses.items():
+        for other in used:
+            if other in depth:
+                last[other] = max(last[other], depth[name])
+    return [
+        [(name, None) for name in uses if depth[name] == i]
+        + [(name, i) for name in uses if depth[name] < i < last[name]]
+        for i in range(max(depth.values(), default=-1) + 1)
     ]
+
+
+def _boxes(uses: Mapping[str, Sequence[str]], depth: Mapping[str, int]) -> dict[Place, _Box]:
+    """The places of claims and lanes, each near the middle of what it is joined to before."""
+    columns = _columns(uses, depth)
     tall = max((_height(column) for column in columns), default=0.0)
     boxes: dict[Place, _Box] = {}
     left: float = _MARGIN
@@ -153,7 +151,7 @@ def graph_svg(claims: Sequence[Mapping[str, Any]]) -> str:
     """
     uses = {c["id"]: c["uses"] for c in claims}
     depth = {name: i for i, layer in enumerate(layers(uses)) for name in layer}
-    boxes = _boxes(uses)
+    boxes = _boxes(uses, depth)
     width = _MARGIN + max((box.right for box in boxes.values()), default=0.0)
     height = _MARGIN + max((box.top + box.height for box in boxes.values()), default=0.0)
     large = ' class="large"' if width > _PAGE else ""

@@ -22,18 +22,18 @@ _TOKEN = re.compile(
 )
 
 
-def plain(text: str) -> str:
-    """A text with its symbols set; everything else is escaped."""
+def plain(text: str, depth: int = 4) -> str:
+    """A text with its symbols set, exponents to some depth; everything else is escaped."""
     parts, at = [], 0
     while (found := _TOKEN.search(text, at)) is not None:
         parts.append(escape(text[at : found.start()]))
         at = found.end()
         if found["open"]:
-            end = _closing(text, at)
+            end = _closing(text, at) if depth else None
             if end is None:
                 parts.append("^(")
             else:
-                parts.append(f"<sup>{plain(text[at:end])}</sup>")
+                parts.append(f"<sup>{plain(text[at:end], depth - 1)}</sup>")
                 at = end + 1
         else:
             parts.append(_set(found))

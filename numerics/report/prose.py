@@ -28,7 +28,7 @@ def formula_html(latex: str, block: bool = False) -> str:
     """A formula as MathML, or its LaTeX as it is where that is beyond what is known."""
     try:
         return mathml(latex, block)
-    except ValueError:
+    except (ValueError, RecursionError):
         return f"<code>{escape(latex)}</code>"
 
 

@@ -78,13 +78,16 @@ def _items(texts: Sequence[str]) -> str:
     return f"<ul>{''.join(f'<li>{t}</li>' for t in texts)}</ul>" if texts else "<p>None.</p>"
 
 
-def _number(value: Any) -> str:
+def _number(value: Any, depth: int = 6) -> str:
+    """A figure, or several; what is nested deeper than figures are is not shown."""
+    if depth == 0:
+        return "…"
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{plain(str(k))} = {_number(v)}" for k, v in value.items())
+        return ", ".join(f"{plain(str(k))} = {_number(v, depth - 1)}" for k, v in value.items())
     if isinstance(value, list):
-        return ", ".join(_number(v) for v in value)
+        return ", ".join(_number(v, depth - 1) for v in value)
     return escape(str(value))
 
 

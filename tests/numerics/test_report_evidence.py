@@ -20,7 +20,9 @@ from numerics.certificate_reader import parse
 from numerics.certificates import certificate, dump
 from numerics.cli import run
 from numerics.report import report_page
+from numerics.report.graph import layers
 from numerics.report.plain import anchor
+from numerics.report.prose import formula_html
 from theory import AttentionModel, Claim, TokenTask, derive
 from theory.symbols import M, b, eta_OV, mu_OV
 
@@ -238,3 +240,41 @@ def test_odd_formulas_are_shown_as_they_are(document: dict[str, Any]) -> None:
             changed = _changed(document, ("claims", 0, "statement", 0, key), text)
             if _accepted(changed):
                 assert "</html>" in report_page(changed)
+
+
+def _nested(depth: int) -> Any:
+    found: Any = 1
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("way", "value"),
+    [
+        (("uses",), ["50% of it?", "at-the-origin", "elsewhere"]),
+        (("text",), "x^(" * 3000 + ")" * 3000),
+        (("title",), "^(" * 3000),
+        (("evidence", 0, "numbers", "deep"), _nested(400)),
+    ],
+)
+def test_circles_and_depth_do_no_harm(document: dict[str, Any], way: tuple[Any, ...], value: Any) -> None:
+    changed = _changed(document, ("claims", 0, *way), value)
+    changed["claims"][1]["uses"] = ["at-the-origin"]
+    assert _accepted(changed)
+    page = report_page(changed)
+    assert page.count('<g class="edges" aria-hidden="true"><path') == 1
+    assert "</html>" in page
+
+
+def test_a_long_chain_of_uses() -> None:
+    """Longer than Python's stack is deep."""
+    names = [f"c{i}" for i in range(1500)]
+    found = layers({name: names[i - 1 : i] for i, name in enumerate(names)})
+    assert found == [[name] for name in names]
+    assert layers({"a": ["b"], "b": ["a"], "c": ["c"]}) == [["b", "c"], ["a"]]
+
+
+def test_deep_formulas_are_shown_as_they_are() -> None:
+    for text in ("{" * 5000, "x^{" * 5000 + "}" * 5000):
+        assert formula_html(text).startswith(("<code>", "<math"))
