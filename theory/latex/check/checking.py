@@ -79,12 +79,17 @@ class _Checker:
         self.tables: list[tuple[Macros, Vocabulary]] = []
         self.suggester: Suggester | None = None
 
-    def words(self, macros: Macros) -> Vocabulary:
+    def words(self, macros: Macros, place: Place) -> Vocabulary:
         """The symbol table with these macros."""
         for known, table in self.tables:
             if known is macros:
                 return table
-        table = vocabulary(self.notation, macros)
+        try:
+            table = vocabulary(self.notation, macros)
+        except ValueError as error:
+            if not macros:
+                raise
+            raise LatexError(place, f"with the macros in force here: {error}") from None
         self.tables.append((macros, table))
         return table
 
@@ -144,7 +149,7 @@ class _Checker:
         if not links:
             return self.unlinked(display, group, latex) if group.numbered and group.items else None
         try:
-            words = self.words(display.macros)
+            words = self.words(display.macros, group.place)
             parts = read_group(display, group, words)
             stated = tuple(s for claim in links for s in self.statements(claim))
             if not stated:
@@ -160,7 +165,7 @@ class _Checker:
         if self.suggester is None:
             self.suggester = Suggester({i: self.statements(i) for i in self.claims})
         try:
-            words = self.words(display.macros)
+            words = self.words(display.macros, group.place)
             parts = read_group(display, group, words)
         except LatexError:
             parts = None

@@ -48,6 +48,8 @@ __all__ = ["factor_of", "repair", "tables_of", "vanishes"]
 
 _POINTS = 2
 _MOST_PROOFS = 4
+#: Each change is tried on the whole formula, so the work grows with the square of its size.
+_MOST_NODES = 200
 _SWAPS: dict[Symbol, tuple[Symbol, ...]] = {
     **{symbol: (other,) for symbol, other in MIXED_UP.items()},
     b: (K, M, N),
@@ -79,8 +81,10 @@ def repair(
 
     Parameters: ``sides``, the left and the right side as trees; ``statements``, equations; ``given``, what the paper
     assumes; ``words``, for the names in messages; ``relation``, ``"="`` or ``"~"``.
-    Returns: the simplest change found, or None.
+    Returns: the simplest change found, or None; none is searched in a formula of more than 200 parts.
     """
+    if sum(map(_size, sides)) > _MOST_NODES:
+        return None
     tables = [(s, tables_of(s, given, sides)) for s in statements if s.kind == "equation" and s.relation == relation]
     tables = [(s, found) for s, found in tables if found]
     used = {name.symbol for side in sides for name in _names(side)} - {FORMULA}
@@ -115,6 +119,10 @@ def tables_of(statement: Statement, given: Sequence[Basic], sides: Sequence[Node
         if len(found) == _POINTS:
             break
     return found
+
+
+def _size(node: Node) -> int:
+    return 1 + sum(map(_size, children(node)))
 
 
 def _names(node: Node) -> Iterator[Name]:

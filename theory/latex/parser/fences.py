@@ -55,7 +55,8 @@ class Fences(Calls):
             if not stack:
                 skip = 2 if is_command(start, "left") else 1
                 return tuple(self.items[first + skip : self.at - skip])
-        raise LatexError(stack[0][1].place, f"{stack[0][0]!r} closes nowhere")
+        closing = stack[0][0].replace("right", "\\right")
+        raise LatexError(stack[0][1].place, f"this {text_of([stack[0][1]])} has no {closing}")
 
     def step_fence(self, stack: list[tuple[str, Item]]) -> None:
         """One item inside a fence; parentheses are kept on the stack as what closes them."""

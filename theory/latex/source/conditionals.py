@@ -1,6 +1,6 @@
 r"""Conditionals of a text: what ``\iffalse`` and the switches of ``\newif`` leave out is not read.
 
-Of a conditional that is not understood, such as ``\ifx``, both branches are read.
+So is what ``\if0`` leaves out. Of a conditional that is not understood, such as ``\ifx``, both branches are read.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Branches:
         self.stream = stream
         self.switches = {"iffalse": False, "iftrue": True}
         self.open: list[bool] = []
+        self._taken = False
 
     def concerns(self, token: Token) -> bool:
         """Whether a command opens, divides or closes a conditional, or sets a switch."""
@@ -64,11 +65,26 @@ class Branches:
             if self.open and self.open[-1]:
                 self._skip(token)
                 self.open.pop()
-        elif self.switches.get(token.text) is False:
+        elif (token.text == "if" and self._equal() is False) or self.switches.get(token.text) is False:
             if self._skip(token) == "else":
                 self.open.append(False)
         else:
-            self.open.append(self.switches.get(token.text) is True)
+            self.open.append(self.switches.get(token.text) is True or (token.text == "if" and self._taken))
+
+    def _equal(self) -> bool | None:
+        r"""Whether the two characters behind ``\if`` are equal; they are taken if so. None where one is a command."""
+        self._taken = False
+        first = self.stream.peek()
+        if first is None or first.kind != "digit":
+            return None
+        self.stream.take()
+        second = self.stream.peek()
+        if second is None or (second.kind == "command" and second.text not in ("begin", "[", "fi")):
+            return None
+        self._taken = (second.kind, second.text) == (first.kind, first.text)
+        if self._taken:
+            self.stream.take()
+        return self._taken
 
     def _skip(self, start: Token) -> str:
         r"""Leave out what stands before the ``\else`` or ``\fi`` of a conditional; says which it was."""

@@ -21,7 +21,7 @@ __all__ = ["Display", "Paper", "read_paper"]
 
 _MOST_STEPS = 200_000
 _INPUT = ("input", "include", "subfile", "subfileinclude")
-_UNFOLLOWED = ("import", "subimport", "includefrom", "inputfrom", "externaldocument")
+_UNFOLLOWED = ("import", "subimport", "includefrom", "inputfrom", "externaldocument", "catcode", "mathcode")
 _ENDS = {"[": "]", "(": ")"}
 
 

@@ -8,7 +8,7 @@ from theory.latex.source.tokens import LatexError, Place
 
 __all__ = ["decode"]
 
-_LARGEST = 20_000_000
+_LARGEST = 4_000_000
 
 
 def decode(path: Path, shown_as: str) -> str:

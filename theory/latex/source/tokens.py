@@ -84,14 +84,21 @@ def shown(tokens: tuple[Token, ...] | list[Token]) -> str:
 
 
 _NOTE = re.compile(r"%+\s*gradline:[ \t]*(.*?)\s*$")
-_SKIPPED = ("verbatim", "verbatim*", "Verbatim", "lstlisting", "minted", "comment", "filecontents", "filecontents*")
+_SKIPPED = frozenset(
+    (
+        *("verbatim", "verbatim*", "Verbatim", "BVerbatim", "LVerbatim", "alltt", "lstlisting", "minted", "tcblisting"),
+        *("comment", "filecontents", "filecontents*"),
+    )
+)
 _BEGIN = re.compile(r"\\begin\s*\{([A-Za-z]+\*?)\}")
 _COMMAND = re.compile(r"\\(?:([A-Za-z@]+)|(.))", re.DOTALL)
 _BLANK = re.compile(r"[ \t\n]+")
 #: The end of a line behind a command, with the next line's indentation; an empty line stays.
 _LINE_END = re.compile(r"\n(?![ \t]*\n)[ \t]*")
 _LAST = re.compile(r"\\end\s*\{document\}")
-_VERB = re.compile(r"\\verb\*?([^A-Za-z\s*])")
+_VERB = re.compile(r"\\(?:verb\*?|lstinline(?:\[[^]\n]*\])?|mintinline(?:\[[^]\n]*\])?\{\w+\})([^A-Za-z\s*\[{])")
+#: Commands whose argument is read letter by letter: a percent sign in an address starts no comment.
+_LITERAL = re.compile(r"\\(?:url|nolinkurl|path|href|lstinline|mintinline\{\w+\})(?=\{)")
 
 
 class _Text:
@@ -176,8 +183,11 @@ def _command(text: str, at: int, place: Place) -> tuple[Token | None, int]:
     if verb is not None:
         end = text.find(verb[1], verb.end())
         if end < 0 or "\n" in text[verb.end() : end]:
-            raise LatexError(place, f"\\verb{verb[1]} has no second {verb[1]} on its line")
+            raise LatexError(place, f"{verb[0]} has no second {verb[1]} on its line")
         return Token("space", " ", place), end + 1
+    literal = _LITERAL.match(text, at)
+    if literal is not None and (end := _balanced(text, literal.end())):
+        return Token("space", " ", place), end
     if _LAST.match(text, at):
         return None, len(text)
     found = _COMMAND.match(text, at)
@@ -192,3 +202,14 @@ def _command(text: str, at: int, place: Place) -> tuple[Token | None, int]:
         end += 1
     line = _LINE_END.match(text, end)
     return Token("command", found[1], place), end if line is None else line.end()
+
+
+def _balanced(text: str, at: int) -> int:
+    """The position behind the group that opens at a position, on one line; 0 where it does not end there."""
+    depth = 0
+    while at < len(text) and text[at] != "\n":
+        depth += (text[at] == "{") - (text[at] == "}")
+        at += 1
+        if not depth:
+            return at
+    return 0

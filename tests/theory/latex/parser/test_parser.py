@@ -121,7 +121,7 @@ REFUSED = [
     ("x+-y", 3, "expected a factor"),
     ("x y)", 4, ") closes nothing"),
     ("(x]", 3, "] closes the ("),
-    ("(x", 1, "closes nowhere"),
+    ("(x", 1, "this ( has no )"),
     (r"\left(x\right]", 14, "closes the"),
     (r"\left(x)", 8, "closes the"),
     (r"\mu_{QV}", 1, r"nearest known is \mu_{\mathrm{QK}}"),

@@ -19,6 +19,10 @@ SHOWN = [
     (r"\newif\ifdraft\ifdraft\else\iffalse\[a\]\else\[b\]\fi\[c\]\fi\[d\]", "bcd"),
     (r"\iftrue\ifx\x\y\[a\]\else\[b\]\fi\[c\]\else\[d\]\fi\[e\]", "abce"),
     (r"\ifdefined\x\[a\]\else\[b\]\fi\[c\]", "abc"),
+    (r"\if0\[a\]\fi\[b\]", "b"),
+    (r"\if 0\[a\]\else\[b\]\fi\[c\]", "bc"),
+    (r"\if00\[a\]\else\[b\]\fi\[c\]", "ac"),
+    (r"\if0\x\[a\]\else\[b\]\fi", "ab"),
     (r"\[a\] \fi \else \[b\]", "ab"),
 ]
 
