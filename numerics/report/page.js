@@ -43,19 +43,21 @@
   addEventListener("hashchange", reveal);
 
   /** What is wider than its place can be reached and moved by keyboard; what is not is no stop on the way. */
-  function reachable() {
-    for (const box of document.querySelectorAll(".display, .wide")) {
-      const wide = box.scrollWidth > box.clientWidth + 1;
+  function reachable(part) {
+    const boxes = [...part.querySelectorAll(".display, .wide")].filter((box) => !box.closest("details:not([open])"));
+    const wide = boxes.filter((box) => box.scrollWidth > box.clientWidth + 1); // all are measured before any is changed
+    for (const box of boxes) {
+      if (wide.includes(box) === box.hasAttribute("tabindex")) continue;
       for (const [name, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", "Wider than the page"]]) {
-        if (wide) box.setAttribute(name, value);
-        else box.removeAttribute(name);
+        if (box.hasAttribute(name)) box.removeAttribute(name);
+        else box.setAttribute(name, value);
       }
     }
   }
 
-  addEventListener("load", reachable);
-  addEventListener("resize", reachable);
-  document.addEventListener("toggle", reachable, true);
+  addEventListener("load", () => setTimeout(() => reachable(document)));
+  addEventListener("resize", () => reachable(document));
+  document.addEventListener("toggle", (event) => event.target.open && reachable(event.target), true);
 
   let folded = [];
   addEventListener("beforeprint", () => {
