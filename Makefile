@@ -44,5 +44,8 @@ docs: $(STAMP) ## build the documentation into docs/_build, warnings are errors
 bench: $(STAMP) ## kernels and sweeps side by side, into docs/benchmarks.md
 	env -u OPENBLAS_NUM_THREADS -u OPENBLAS_CORETYPE $(BIN)/python tests/benchmarks/run.py docs/benchmarks.md
 
+golden: $(STAMP) ## write the generated code in tests/golden anew
+	GRADLINE_REWRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/numerics/test_kernels.py -k golden
+
 clean: ## remove what the other targets made
 	rm -rf .venv build docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -124,7 +124,7 @@ def compile_kernel(
     array of shape ``(*batch, rows, columns)``. Those of NumPy, Numba and C fill arrays given as ``out=``.
     Raises: ValueError or TypeError for a symbol missing from ``args``, named twice or with other assumptions, for an
     unknown backend or output; `GradlineError` naming what no backend can print and where it stands.
-    Source: THEORY section 4, claim `flow-collapsed`.
+    Source: arXiv 2608.06776, reduced dynamics; claim `flow-collapsed`.
 
     >>> from sympy import Symbol, exp, log
     >>> x = Symbol("x", real=True)

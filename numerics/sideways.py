@@ -72,7 +72,7 @@ def sideways_growth(
 
     Raises: ``ValueError`` for bad input, `theory.errors.GradlineError` if the integration fails.
 
-    Source: linearization of section 2.
+    Source: linearization of the flow of the full model.
 
     >>> from numerics.matrix_model import MatrixModel
     >>> from theory.task import TokenTask

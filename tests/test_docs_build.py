@@ -80,6 +80,8 @@ def test_formulas_are_mathml(built: Path) -> None:
     theory = (built / "theory.html").read_text(encoding="utf-8")
     assert theory.count("<math") > 60
     assert not re.search(r"\\\(|<script[^>]*mathjax", theory)
+    shown = re.sub(r"<[^>]*>", "", theory.partition("<h1")[2])
+    assert not re.search(r"\$|\\[a-z]", shown), "LaTeX that was not set"
 
 
 def test_what_is_broken_is_found(tmp_path: Path) -> None:

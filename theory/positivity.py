@@ -21,7 +21,7 @@ def sign(expr: Expr, assumptions: Iterable[Basic] = ()) -> int | None:
     Parameters: ``expr``, a real scalar expression; ``assumptions``, SymPy inequalities that may be used.
     Returns: 1, 0, -1 or None.
     Raises: ValueError or TypeError for input that is no exact real scalar, GradlineError for what has no normal form.
-    Source: THEORY section 4 (``M >= 2``; rates and ``gamma`` positive).
+    Source: arXiv 2608.06776, setting (``M >= 2``; rates and ``gamma`` positive).
 
     >>> from sympy import exp
     >>> from theory.symbols import M, mu_OV

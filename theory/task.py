@@ -108,7 +108,7 @@ def _is_infinite(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class TokenTask:
-    """The task of section 1, with integer or symbolic sizes.
+    """The token task, with integer or symbolic sizes.
 
     Parameters (all dimensionless): ``classes`` M >= 2; ``block`` b >= 1; ``queries`` K >= 1; ``noise`` N >= 1 or ``oo``
     (noise tokens with zero embedding); ``informative_slots`` m >= 1; ``noise_slots`` n >= 1; ``query_kind``

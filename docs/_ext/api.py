@@ -55,7 +55,7 @@ def _signature(name: str, found: Any) -> str:
     except (TypeError, ValueError):
         return name
     plain = re.sub(r"'([^']*)'", r"\1", re.sub(r"<object object at 0x\w+>", "...", shown))
-    return f"{name}{plain}" if len(plain) < 400 else f"{name}(...)"
+    return f"{name}{plain}"
 
 
 class Api(SphinxDirective):
@@ -73,6 +73,7 @@ class Api(SphinxDirective):
             section += title
             signature = nodes.literal_block(_signature(name, item), _signature(name, item))
             signature["language"] = "python"
+            signature["classes"].append("signature")
             section += signature
             if not item.__doc__:
                 raise self.error(f"{module.__name__}.{name} has no docstring")

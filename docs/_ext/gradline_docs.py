@@ -1,7 +1,7 @@
 """Sphinx: formulas as MathML, without network, and directives that take their formulas from the package.
 
 ``{equations} CLAIM [CLAIM/NAME ...]`` displays the equations of a claim; ``{symbols}`` the table of symbols;
-``{claims}`` the table of all claims; ``{derived} EXPRESSION`` LaTeX of a named result of `theory`.
+``{claims}`` the table of all claims.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
-from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from numerics.report.mathml import mathml
+
 
 def _inline(self: Any, node: Any) -> None:
-    self.body.append(convert(node.astext(), display="inline"))
+    self.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def _block(self: Any, node: Any) -> None:
     self.body.append('<div class="math-block">')
-    self.body.append(convert(node.astext(), display="block"))
+    self.body.append(mathml(node.astext(), block=True))
     self.body.append("</div>")
     raise nodes.SkipNode
 
