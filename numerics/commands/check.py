@@ -67,6 +67,8 @@ def _claims(name: str) -> Sequence[Claim]:
         found: Any = import_module(module)
     except ModuleNotFoundError as error:
         raise ValueError(f"--theory={name}: no module {error.name!r}; expected one that Python can import") from None
+    except Exception as error:
+        raise ValueError(f"--theory={name}: {module} can't be imported: {_said(error)}") from error
     finally:
         sys.path.remove("")
     if not hasattr(found, attribute):
@@ -77,11 +79,19 @@ def _claims(name: str) -> Sequence[Claim]:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"--theory={name}: module {module} has no {attribute!r}{hint}")
     value = getattr(found, attribute)
-    value = value() if callable(value) else value
+    try:
+        value = value() if callable(value) else value
+    except Exception as error:
+        raise ValueError(f"--theory={name}: {attribute}() failed: {_said(error)}") from error
     claims = tuple(value) if isinstance(value, (list, tuple)) else ()
     if not claims or not all(isinstance(claim, Claim) for claim in claims):
         raise ValueError(f"--theory={name}: expected a list of theory.Claim, or a function that returns one")
     return claims
+
+
+def _said(error: Exception) -> str:
+    """What an exception says, in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _show(report: Report) -> None:

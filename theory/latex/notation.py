@@ -130,7 +130,8 @@ class Notation:
     @cached_property
     def table(self) -> Mapping[Symbol, str]:
         """Every scalar symbol with its LaTeX name."""
-        return FrozenMap({**{s: default_latex(s.name) for s in SCALARS.values()}, **self.names})
+        own = {s.name for s in self.names if s not in SCALARS.values()}
+        return FrozenMap({**{s: default_latex(s.name) for s in SCALARS.values() if s.name not in own}, **self.names})
 
     @cached_property
     def matrix_table(self) -> Mapping[str, str]:

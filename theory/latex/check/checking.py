@@ -6,11 +6,14 @@ such as ``\label{eq:flow-collapsed}``. Others get suggestions, never a verdict.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
+
+from sympy import Dummy, Symbol
 
 from theory.frozen import FrozenMap
 from theory.latex.check.edited import edited_files
@@ -18,10 +21,11 @@ from theory.latex.check.findings import Finding
 from theory.latex.check.judging import judge
 from theory.latex.check.stated import Statement, statements
 from theory.latex.check.suggesting import Suggester
+from theory.latex.names import default_latex
 from theory.latex.notation import Notation
 from theory.latex.parser.equations import read_group
 from theory.latex.parser.rows import Group, groups_of
-from theory.latex.parser.vocabulary import Vocabulary, vocabulary
+from theory.latex.parser.vocabulary import CONSTANT, DENOMINATOR, FORMULA, Vocabulary, vocabulary
 from theory.latex.source.document import Display, Paper, read_paper
 from theory.latex.source.items import text_of
 from theory.latex.source.macros import Macros
@@ -33,6 +37,7 @@ __all__ = ["Checked", "Report", "Status", "check_paper"]
 
 Status = Literal["match", "enclosed", "differs", "undecided", "unparsed", "unlinked", "skipped"]
 _SKIP = "skip"
+_WRITABLE = re.compile(r"[A-Za-z]+[0-9]*(_[A-Za-z0-9]+)*")
 
 
 @dataclass(frozen=True)
@@ -204,13 +209,31 @@ def check_paper(path: str | Path, claims: Sequence[Claim] | None = None, notatio
     ('differs', 'the other sign in the exponent')
     """
     paper = read_paper(path)
-    checker = _Checker(all_claims() if claims is None else claims, notation or Notation())
+    notation = notation or Notation()
+    notation = notation if claims is None else own(notation, claims)
+    checker = _Checker(all_claims() if claims is None else claims, notation)
     found = tuple(e for display in paper.displays for e in checker.display(display))
     counts: dict[str, int] = {}
     for equation in found:
         counts[equation.status] = counts.get(equation.status, 0) + 1
     edited = edited_files(paper.files)
     return Report(str(path), found, _names(paper), paper.remarks, edited, FrozenMap(counts))
+
+
+def own(notation: Notation, claims: Sequence[Claim]) -> Notation:
+    """A notation with the symbols of an author's claims, in place of those of the theory that have their names.
+
+    >>> from sympy import Eq, Symbol
+    >>> speed = Symbol("w", positive=True)
+    >>> own(Notation(), [Claim("mine", Eq(speed, 2, evaluate=False))]).symbol("w") is speed
+    True
+    """
+    values = (v for claim in claims for s in statements(claim) for v in (s.quantity, s.value))
+    found = {x for v in values for x in getattr(v, "free_symbols", ()) if isinstance(x, Symbol)}
+    known = {*notation.table, FORMULA, CONSTANT, DENOMINATOR}
+    fresh = [s for s in sorted(found - known, key=str) if not isinstance(s, Dummy)]
+    new = {s: default_latex(s.name) for s in fresh if _WRITABLE.fullmatch(s.name)}
+    return replace(notation, names={**notation.names, **new}) if new else notation
 
 
 def _names(paper: Paper) -> tuple[str, ...]:

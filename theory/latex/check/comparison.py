@@ -196,8 +196,6 @@ def _unique(p: Expr, symbol: Symbol, given: tuple[Basic, ...]) -> str | None:
 
 def _is_linear_above(p: Expr, symbol: Symbol, given: tuple[Basic, ...]) -> bool:
     """Whether ``p`` is a fraction whose numerator is linear in a symbol, so that it vanishes once at most."""
-    if any(node.has(symbol) for node in p.atoms(sympy.Function, sympy.exp)):
-        return False
     slope = diff(sympy.fraction(sympy.together(p))[0], symbol)
     return not slope.has(symbol) and nonzero(slope, given)
 

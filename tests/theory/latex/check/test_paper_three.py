@@ -63,3 +63,30 @@ def test_settings_belong_to_the_change(found: dict[str, Checked]) -> None:
     assert slope is not None
     assert slope.assumptions[0] == "mu_QK != 0"
     assert any("balanced" in text for text in slope.assumptions[1:])  # what the claim assumes in words
+
+
+TURNED = [
+    ("flow-collapsed", r"\frac{1}{\dot\mu_{OV}} = \frac{b D}{\alpha\eta_{OV}}", "match"),
+    ("flow-collapsed", r"\frac{1}{\dot\mu_{OV}} = \frac{b D}{\alpha\eta_{QK}}", "differs"),
+    ("flow-collapsed", r"\frac{\dot\mu_{OV}}{\dot\mu_{OV}} = 1", "undecided"),  # says nothing
+    (
+        "attention-mass",
+        r"\frac{\alpha}{e^{\alpha\mu_{OV}}} = \frac{m e^{-\alpha\mu_{OV}}}{m + n e^{-\gamma\mu_{QK}}}",
+        "match",
+    ),
+    (
+        "attention-mass",
+        r"\frac{\alpha}{e^{\alpha\mu_{OV}}} = \frac{m e^{-\alpha\mu_{OV}}}{m + n e^{\gamma\mu_{QK}}}",
+        "differs",
+    ),
+    ("flow-published", r"\frac{d\mu_{OV}}{d\mu_{QK}} = \frac{\eta_{OV}bM}{\eta_{QK}(M-1)(1-\alpha)\mu_{OV}}", "match"),
+    ("flow-published", r"\frac{d\mu_{OV}}{d\mu_{QK}} = \frac{\eta_{OV}b}{\eta_{QK}(M-1)(1-\alpha)\mu_{OV}}", "differs"),
+]
+
+
+@pytest.mark.parametrize(("claim", "latex", "status"), TURNED)
+def test_equations_turned_over(tmp_path: Path, claim: str, latex: str, status: str) -> None:
+    path = tmp_path / "paper.tex"
+    path.write_text(rf"\begin{{equation}}\label{{{claim}}}{latex}\end{{equation}}", encoding="utf-8")
+    (equation,) = check_paper(path).equations
+    assert equation.status == status, equation.reason
