@@ -286,8 +286,9 @@ def _compare_constant(p: Expr, statement: Statement, given: tuple[Basic, ...]) -
         if start.is_Symbol and p.has(start):
             put[start] = s
         else:
-            put[s] = start if start.is_Rational else Integer(0)
-            notes += [f"{s} = 0 at the start"] if start.is_Symbol else []
+            told = statement.definitions.get(start)
+            put[s] = start if start.is_Rational else Integer(0) if told is None else told
+            notes += [f"{s} = 0 at the start"] if start.is_Symbol and told is None else []
     result = _parallel([diff(p, s) for s in names], slopes, [p.xreplace(put)], statement, given)
     return replace(result, assumptions=(*result.assumptions, *notes))
 

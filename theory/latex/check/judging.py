@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Context
+from decimal import Context as Digits
 from typing import Any, Literal
 
 import sympy
 from flint import arb, ctx
-from sympy import Basic, Expr, Lt, Symbol, oo
+from sympy import Basic, Expr, Lt, Symbol
 from sympy.core.function import AppliedUndef
 
 from theory.balls import enclose
@@ -18,25 +18,26 @@ from theory.errors import GradlineError
 from theory.frozen import FrozenMap
 from theory.inputs import conditions
 from theory.latex.check.comparison import compare_with
+from theory.latex.check.context import Context, approach, as_relation, context_of, special
 from theory.latex.check.findings import Finding, Repair, Result, shown_quantity
 from theory.latex.check.inequalities import judge_inequalities
 from theory.latex.check.preparing import prepared, prepared_alpha, speaks_of_no_loss
 from theory.latex.check.repair import factor_of, repair
 from theory.latex.check.stated import Statement, definition_statements
 from theory.latex.names import SCALARS
+from theory.latex.notation import Rate
 from theory.latex.parser.equations import Chain, Condition, Parts
 from theory.latex.parser.evaluate import evaluate
 from theory.latex.parser.nodes import Cases, Name, Node
 from theory.latex.parser.vocabulary import CONSTANT, FORMULA, Vocabulary
 from theory.latex.source.tokens import LatexError
 from theory.paper.settings import LOSS
-from theory.symbols import PARAMETERS, STATES, N, alpha
+from theory.symbols import STATES, alpha
 from theory.witnesses import decimal_bounds, holds, points
 from theory.words import Words
 
 __all__ = ["judge"]
 
-_RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt, ">=": sympy.Ge, "!=": sympy.Ne}
 _DIGITS = 8
 
 
@@ -49,16 +50,6 @@ class _Link:
     relation: str
 
 
-@dataclass(frozen=True)
-class _Context:
-    """What the paper says beside an equation."""
-
-    given: tuple[Basic, ...]
-    put: Mapping[Symbol, Any]
-    infinite: bool
-    limits: tuple[tuple[Any, Any], ...] = ()
-
-
 def judge(parts: Parts, stated: Sequence[Statement], words: Vocabulary) -> Finding:
     """The verdict on an equation that is linked to a claim.
 
@@ -66,11 +57,15 @@ def judge(parts: Parts, stated: Sequence[Statement], words: Vocabulary) -> Findi
     Raises: `LatexError` for a part without a value.
     """
     if not parts.chains:
-        return judge_inequalities([_relation(c) for c in parts.conditions if c.relation != "to"], stated)
+        return judge_inequalities([as_relation(c) for c in parts.conditions if c.relation != "to"], stated)
     if not all(chain.relations for chain in parts.chains):
         parts = replace(parts, chains=tuple(_completed(chain, stated) for chain in parts.chains))
-    context, chains = _context(parts)
-    statements = [_special(s, context) for s in stated if not (context.infinite and _is_finite(s))]
+    context, chains = context_of(parts, stated)
+    kept = [s for s in stated if not (context.infinite and _is_finite(s))]
+    statements = [s for s in (special(s, context) for s in kept) if s is not None]
+    if context.moments and (not statements or any(_has_rate(chain) for chain in chains)):
+        held = ", ".join(map(str, context.moments))
+        return Finding("undecided", reason=f"where {held} has a value the claim says nothing about this")
     found = [_judge_chain(chain, given, statements, context, words) for chain, given in _unfolded(chains)]
     for worst in ("differs", "undecided"):
         failed = [f for f in found if f.status == worst]
@@ -91,59 +86,13 @@ def _completed(chain: Chain, stated: Sequence[Statement]) -> Chain:
     return Chain((left, *chain.sides), ("=",), chain.place, (FORMULA.name, *chain.latex))
 
 
-def _approach(limit: tuple[Any, Any]) -> str:
-    return f"{limit[0]} -> {limit[1]}"
+def _has_rate(chain: Chain) -> bool:
+    values = (evaluate(side) for side in chain.sides if not isinstance(side, Cases))
+    return any(isinstance(value, Expr) and value.has(Rate) for value in values)
 
 
 def _is_finite(statement: Statement) -> bool:
     return statement.setting != "" and "oo" not in statement.setting
-
-
-def _context(parts: Parts) -> tuple[_Context, list[Chain]]:
-    """Inequalities, limits, values of parameters (``\\gamma = 1``) and ``N = \\infty`` beside the equations."""
-    given = tuple(_relation(c) for c in parts.conditions if c.relation != "to")
-    limits = tuple((evaluate(c.left), evaluate(c.right)) for c in parts.conditions if c.relation == "to")
-    put: dict[Symbol, Any] = {}
-    infinite = False
-    chains: list[Chain] = []
-    for chain in parts.chains:
-        special = _parameter(chain) if len(parts.chains) > 1 else None
-        if special is None:
-            chains.append(chain)
-        elif special == (N, oo):
-            infinite = True
-        else:
-            put[special[0]] = special[1]
-    infinite = infinite or (N, oo) in limits
-    limits = tuple(limit for limit in limits if limit != (N, oo))
-    return _Context(given, FrozenMap(put), infinite, limits), chains or list(parts.chains)
-
-
-def _relation(condition: Condition) -> Basic:
-    left, right = evaluate(condition.left), evaluate(condition.right)
-    if isinstance(left, Words) or isinstance(right, Words):
-        raise LatexError(condition.place, "an inequality of matrices")
-    found: Basic = _RELATIONS[condition.relation](left, right, evaluate=False)
-    return found
-
-
-def _parameter(chain: Chain) -> tuple[Symbol, Any] | None:
-    """The parameter that a chain gives a value, with that value."""
-    if len(chain.sides) != 2 or any(isinstance(side, Cases) for side in chain.sides):
-        return None
-    left, right = (evaluate(side) for side in chain.sides)
-    if left not in PARAMETERS or isinstance(right, Words):
-        return None
-    return (left, right) if right.is_number or right in PARAMETERS else None
-
-
-def _special(statement: Statement, context: _Context) -> Statement:
-    """A statement with the parameters that the paper fixes put in."""
-    if not context.put or isinstance(statement.value, Words):
-        return statement
-    put = dict(context.put)
-    names = {k: v.xreplace(put) for k, v in statement.definitions.items()} | put
-    return replace(statement, value=statement.value.xreplace(put), definitions=FrozenMap(names))
 
 
 def _unfolded(chains: Sequence[Chain]) -> Iterator[tuple[Chain, tuple[Basic, ...]]]:
@@ -158,13 +107,13 @@ def _unfolded(chains: Sequence[Chain]) -> Iterator[tuple[Chain, tuple[Basic, ...
             raise TypeError("expected cases")
         for branch in cases.branches:
             sides = (*chain.sides[:at], branch.value, *chain.sides[at + 1 :])
-            given = tuple(_relation(Condition(a, r, b, branch.place)) for a, r, b in branch.conditions)
+            given = tuple(as_relation(Condition(a, r, b, branch.place)) for a, r, b in branch.conditions)
             for rest, more in _unfolded([replace(chain, sides=sides)]):
                 yield rest, (*given, *more)
 
 
 def _judge_chain(
-    chain: Chain, given: tuple[Basic, ...], stated: Sequence[Statement], context: _Context, words: Vocabulary
+    chain: Chain, given: tuple[Basic, ...], stated: Sequence[Statement], context: Context, words: Vocabulary
 ) -> Finding:
     links = _links(chain)
     relations = (*context.given, *given)
@@ -174,19 +123,19 @@ def _judge_chain(
     elsewhere = [s for s in stated if s.limits and not set(context.limits) <= set(s.limits)]
     stated = [s for s in stated if s not in elsewhere]
     if elsewhere and not stated:
-        return Finding("undecided", elsewhere[0].name, reason=f"the claim is about {_approach(elsewhere[0].limits[0])}")
+        return Finding("undecided", elsewhere[0].name, reason=f"the claim is about {approach(elsewhere[0].limits[0])}")
     results = [(s, _combined(links, s, relations)) for s in stated]
     matched = [(s, r) for s, (r, _) in results if r.matches]
     if matched:
         return _match(matched, context, relations)
-    named = {id(d): d for s in _by_setting(stated) for d in definition_statements(s)}
-    for definition in named.values():
-        result, _ = _combined(links, _special(definition, context), relations)
+    named = [d for s in _by_setting(stated) for d in definition_statements(s)]
+    for definition in named:
+        result, _ = _combined(links, special(definition, context) or definition, relations)
         if result.matches:
             return _match([(definition, result)], context, relations)
-    defined = [d for d in named.values() if _defines(links[0].values[0], d.quantity)]
+    defined = [d for d in named if _defines(links[0].values[0], d.quantity)]
     if defined and not any(_is_relevant(links[:1], s) for s in stated if s.quantity == links[0].values[0]):
-        results = [(d, _combined(links, _special(d, context), relations)) for d in defined]
+        results = [(d, _combined(links, special(d, context) or d, relations)) for d in defined]
     if "~" in chain.relations:
         results = [(s, found) for s, found in results if s.relation in ("~", "to")] or results
     return _no_match(links, results, relations, words)
@@ -239,12 +188,12 @@ def _combined(links: Sequence[_Link], statement: Statement, given: tuple[Basic, 
     return (enclosed or matching)[0]
 
 
-def _match(found: Sequence[tuple[Statement, Result]], context: _Context, given: tuple[Basic, ...]) -> Finding:
+def _match(found: Sequence[tuple[Statement, Result]], context: Context, given: tuple[Basic, ...]) -> Finding:
     first, result = found[0]
     same = [(s, r) for s, r in found if s.name == first.name]
     settings = tuple(dict.fromkeys(s.setting for s, _ in same if s.setting))
     needed = [*_needed(first.given, given)]
-    needed += [_approach(limit) for limit in first.limits[:1]]
+    needed += [approach(limit) for limit in first.limits[:1]]
     needed += [*first.notes, *result.assumptions, *(f"{k} = {v}" for k, v in context.put.items())]
     status: Literal["match", "enclosed"] = "match" if result.answer == "exact" else "enclosed"
     return Finding(status, first.name, settings, tuple(dict.fromkeys(needed)), result.reason)
@@ -382,5 +331,5 @@ def _decimal(expr: Any, point: Mapping[Symbol, Any]) -> str:
         return "0"
     with ctx.workprec(192):
         low, high = decimal_bounds(ball)
-    short = Context(prec=_DIGITS).create_decimal(low)
-    return str(short) if short == Context(prec=_DIGITS).create_decimal(high) else f"[{low}, {high}]"
+    short = Digits(prec=_DIGITS).create_decimal(low)
+    return str(short) if short == Digits(prec=_DIGITS).create_decimal(high) else f"[{low}, {high}]"

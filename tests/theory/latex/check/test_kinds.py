@@ -47,6 +47,23 @@ KINDS = [
     ("loss-on-line", r"L = \log(1+(M-1)e^{-\alpha\mu_{OV}}), t \to\infty", "match"),
     ("loss-on-line", r"L \to \log(1+(M-1)e^{-\alpha\mu_{OV}})", "unparsed"),
     ("attention-limit", r"t \to \infty", "unparsed"),
+    ("attention-mass", r"\alpha = \frac{m}{m+n}, \quad \mu_{QK} = 0", "match"),
+    ("attention-mass", r"\alpha = \frac{m}{m+n} \qquad (\mu_{QK} = 0)", "match"),
+    ("attention-mass", r"\alpha = \frac{m}{m-n} \quad \text{at } \mu_{QK} = 0", "differs"),
+    ("loss-on-line", r"L = \log M \quad \text{at } \mu_{OV} = 0", "match"),
+    ("loss-on-line", r"L = \log M \quad \text{at } t = 0", "undecided"),  # where it starts, the claim does not say
+    ("loss-on-line", r"L = \log M, \quad L = 1", "differs"),  # what the claim is about is no condition
+    ("flow-collapsed", r"\dot\mu_{QK} = 0, \quad \mu_{OV} = 0", "undecided"),
+    (
+        "integral-caco",
+        r"\Phi(\mu_{QK}) - \frac{m}{n\gamma} = \frac{\kappa\gamma}{2}\mu_{OV}^2, \quad \mu_{QK}(0) = \mu_{OV}(0) = 0",
+        "match",
+    ),
+    (
+        "integral-caco",
+        r"\Phi(\mu_{QK}) - \frac{m}{n\gamma} = \frac{\kappa\gamma}{2}\mu_{OV}^2, \quad \mu_{QK}(0) = \mu_{OV}(0) = 1",
+        "differs",
+    ),
     ("loss-rate", r"L \sim \frac{(M-1)b}{\eta_{OV}t} \qquad (t \to \infty)", "match"),
     ("loss-rate", r"L \sim \frac{(M-1)b}{\eta_{OV}t} \qquad (t \to 0)", "undecided"),
     ("loss-rate", r"L \sim \frac{(M-1)b}{\eta_{OV}t} (t \to \infty)", "unparsed"),
