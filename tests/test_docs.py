@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import Phase
 from typer.testing import CliRunner
 
 from theory.registry import claims
@@ -180,6 +181,17 @@ def test_the_sweep_as_a_job_array(tmp_path: Path) -> None:
     assert said == [
         "task 0: 3 run, 0 kept, 0 failed\n", "task 1: 3 run, 0 kept, 0 failed\n", "task 0: 0 run, 6 kept, 0 failed\n",
     ]  # fmt: skip
+
+
+def test_the_property_test_of_the_readme() -> None:
+    block = _block("../README.md", "from itertools import pairwise")
+    module: dict[str, Any] = {"__name__": "readme", "Phase": Phase}
+    quick = block.replace("max_examples=10", "max_examples=3, phases=[Phase.generate]")
+    exec(quick, module)
+    module["test_loss_falls"]()
+    exec(quick.replace("after < before", "after > before"), module)  # the twin
+    with pytest.raises(AssertionError):
+        module["test_loss_falls"]()
 
 
 def test_the_module_of_own_claims(tmp_path: Path) -> None:
