@@ -58,13 +58,20 @@ class Equations(SphinxDirective):
         return found
 
 
+def _signs(text: str) -> str:
+    """A range with the signs that people read."""
+    return text.replace(">=", "≥").replace("<=", "≤").replace("alpha", "α")
+
+
 class Symbols(SphinxDirective):
     """Every symbol with its space and meaning."""
 
     def run(self) -> list[Any]:
         from theory.symbols import SYMBOLS
 
-        rows = [(nodes.math(i.latex, i.latex), nodes.Text(i.space), nodes.Text(i.meaning)) for i in SYMBOLS.values()]
+        rows = [
+            (nodes.math(i.latex, i.latex), nodes.Text(_signs(i.space)), nodes.Text(i.meaning)) for i in SYMBOLS.values()
+        ]
         return [_table(("symbol", "space", "meaning"), rows)]
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 from sympy import Dummy, Symbol
 
+from theory.errors import GradlineError
 from theory.frozen import FrozenMap
 from theory.latex.check.edited import edited_files
 from theory.latex.check.findings import Finding
@@ -163,6 +164,9 @@ class _Checker:
             finding = judge(parts, stated, words)
         except LatexError as error:
             return Checked(group.place, latex, group.labels, links, "unparsed", str(error))
+        except (GradlineError, TypeError, ValueError) as error:  # beyond the exact procedures
+            reason = " ".join(str(error).split())
+            return Checked(group.place, latex, group.labels, links, "undecided", reason)
         return Checked(group.place, latex, group.labels, links, finding.status, finding.reason, finding)
 
     def unlinked(self, display: Display, group: Group, latex: str) -> Checked:

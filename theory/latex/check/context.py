@@ -20,7 +20,7 @@ from theory.latex.source.tokens import LatexError
 from theory.symbols import PARAMETERS, STATES, N, alpha, t
 from theory.words import Words
 
-__all__ = ["Context", "approach", "as_relation", "context_of", "special"]
+__all__ = ["Context", "approach", "as_condition", "as_relation", "context_of", "special"]
 
 _RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt, ">=": sympy.Ge, "!=": sympy.Ne}
 _MOVING = frozenset((*STATES, alpha, t))
@@ -47,7 +47,8 @@ def context_of(parts: Parts, stated: Sequence[Statement]) -> tuple[Context, list
 
     What a claim is about is never a condition. Where nothing else is left, all are equations.
     """
-    given = tuple(as_relation(c) for c in parts.conditions if c.relation != "to")
+    relations = (as_condition(c) for c in parts.conditions if c.relation != "to")
+    given = tuple(r for r in relations if not (r.has(oo) and r.doit() is sympy.true))  # such as N < oo
     limits = tuple((evaluate(c.left), evaluate(c.right)) for c in parts.conditions if c.relation == "to")
     about = {q for s in stated for q in (s.quantity if isinstance(s.quantity, tuple) else (s.quantity,))}
     put: dict[Symbol, Any] = {}
@@ -72,6 +73,14 @@ def as_relation(condition: Condition) -> Basic:
     if isinstance(left, Words) or isinstance(right, Words):
         raise LatexError(condition.place, "an inequality of matrices")
     found: Basic = _RELATIONS[condition.relation](left, right, evaluate=False)
+    return found
+
+
+def as_condition(condition: Condition) -> Basic:
+    """An inequality beside an equation, which must be one of states and parameters."""
+    found = as_relation(condition)
+    if found.has(Rate):
+        raise LatexError(condition.place, "a derivative in a condition beside an equation is not understood")
     return found
 
 

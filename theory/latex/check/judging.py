@@ -18,7 +18,7 @@ from theory.errors import GradlineError
 from theory.frozen import FrozenMap
 from theory.inputs import conditions
 from theory.latex.check.comparison import compare_with
-from theory.latex.check.context import Context, approach, as_relation, context_of, special
+from theory.latex.check.context import Context, approach, as_condition, as_relation, context_of, special
 from theory.latex.check.findings import Finding, Repair, Result, shown_quantity
 from theory.latex.check.inequalities import judge_inequalities
 from theory.latex.check.preparing import prepared, prepared_alpha, speaks_of_no_loss
@@ -107,7 +107,7 @@ def _unfolded(chains: Sequence[Chain]) -> Iterator[tuple[Chain, tuple[Basic, ...
             raise TypeError("expected cases")
         for branch in cases.branches:
             sides = (*chain.sides[:at], branch.value, *chain.sides[at + 1 :])
-            given = tuple(as_relation(Condition(a, r, b, branch.place)) for a, r, b in branch.conditions)
+            given = tuple(as_condition(Condition(a, r, b, branch.place)) for a, r, b in branch.conditions)
             for rest, more in _unfolded([replace(chain, sides=sides)]):
                 yield rest, (*given, *more)
 
