@@ -15,7 +15,7 @@ from typing import Any
 
 import sympy
 from flint import arb
-from sympy import Basic, Dummy, Expr, Integer, Lt, S, Symbol, diff
+from sympy import Basic, Dummy, Expr, Integer, S, Symbol, diff
 from sympy.core.function import AppliedUndef
 
 from theory.balls import enclose
@@ -24,7 +24,7 @@ from theory.identities import Decision, prove_zero
 from theory.inputs import conditions
 from theory.latex.check.findings import Answer, Result
 from theory.latex.check.leading import compare_leading
-from theory.latex.check.preparing import prepared, prepared_alpha, speaks_of_no_loss
+from theory.latex.check.preparing import BELOW_ONE, prepared, prepared_alpha, speaks_of_no_loss
 from theory.latex.check.stated import Statement
 from theory.latex.names import SCALARS
 from theory.latex.notation import Rate
@@ -37,8 +37,6 @@ from theory.words import Words, matrix
 
 __all__ = ["compare_with"]
 
-#: The attention mass is below 1 at finite values of the coordinates.
-_BELOW_ONE = Lt(alpha, 1, evaluate=False)
 _ENCLOSED_POINTS = 24
 _TINY_BITS = 100
 
@@ -179,7 +177,7 @@ def _compare_equation(p: Expr, statement: Statement, given: tuple[Basic, ...]) -
 
 def _unique(p: Expr, symbol: Symbol, given: tuple[Basic, ...]) -> str | None:
     """None where ``p = 0`` is proved to have one solution at most; otherwise what is missing."""
-    given = (*given, _BELOW_ONE)
+    given = (*given, BELOW_ONE)
     slope = diff(p, symbol)
     if slope.has(symbol) and _is_linear_above(p, symbol, given):
         return None
@@ -311,7 +309,7 @@ def _parallel(
             enclosed = True
         used |= set(decision.assumptions)
     ratio = found[0] / slopes[0]
-    if not nonzero(ratio, (*given, _BELOW_ONE)):
+    if not nonzero(ratio, (*given, BELOW_ONE)):
         if prove_zero(ratio, given).answer == "equal":
             return Result("identity", statement, "true, whatever the claim says")
         return Result("undecided", statement, f"multiplied by {ratio}, which is not proved to vanish nowhere")

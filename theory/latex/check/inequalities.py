@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sympy import Basic, Dummy, Expr, Lt, cancel, diff
+from sympy import Basic, Dummy, Expr, cancel, diff
 
 from theory.balls import enclose
 from theory.errors import GradlineError
@@ -13,16 +13,14 @@ from theory.frozen import FrozenMap
 from theory.identities import prove_zero
 from theory.inputs import conditions
 from theory.latex.check.findings import Finding, Result, shown_quantity
-from theory.latex.check.preparing import prepared
+from theory.latex.check.preparing import BELOW_ONE, prepared
 from theory.latex.check.stated import Statement
 from theory.latex.notation import Rate
 from theory.positivity import sign
-from theory.symbols import alpha
 from theory.witnesses import points
 
 __all__ = ["judge_inequalities"]
 
-_BELOW_ONE = Lt(alpha, 1, evaluate=False)
 _POINTS = 40
 
 
@@ -94,7 +92,7 @@ def _ratio(p: Expr, strict: bool, statement: Statement, given: tuple[Basic, ...]
     if p.has(Rate):
         return Result("undecided", statement, "it contains a derivative, about which the claim says nothing")
     unit = _unit(p, value)
-    way = None if symbol is not None and unit.has(symbol) else sign(unit, (*given, _BELOW_ONE))
+    way = None if symbol is not None and unit.has(symbol) else sign(unit, (*given, BELOW_ONE))
     if way == -1:
         found = _point(p, value, given) if symbol is None else {}
         return Result("differs", statement, "the other direction", point=FrozenMap(found or {}))

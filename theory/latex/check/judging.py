@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import sympy
 from flint import arb, ctx
-from sympy import Basic, Expr, Lt, Symbol
+from sympy import Basic, Expr, Symbol
 from sympy.core.function import AppliedUndef
 
 from theory.balls import enclose
@@ -21,7 +21,7 @@ from theory.latex.check.comparison import compare_with
 from theory.latex.check.context import Context, approach, as_condition, as_relation, context_of, special
 from theory.latex.check.findings import Finding, Repair, Result, shown_quantity
 from theory.latex.check.inequalities import judge_inequalities
-from theory.latex.check.preparing import prepared, prepared_alpha, speaks_of_no_loss
+from theory.latex.check.preparing import BELOW_ONE, prepared, prepared_alpha, speaks_of_no_loss
 from theory.latex.check.repair import factor_of, repair
 from theory.latex.check.stated import Statement, definition_statements
 from theory.latex.names import SCALARS
@@ -280,7 +280,7 @@ def _simple_point(result: Result, given: tuple[Basic, ...]) -> dict[Symbol, Any]
     residual = result.residual
     if residual is None or not result.point:
         return {}
-    relations = conditions((*result.statement.given, *given, Lt(alpha, 1, evaluate=False)))
+    relations = conditions((*result.statement.given, *given, BELOW_ONE))
     relations = tuple(c for c in relations if c.expr.free_symbols <= set(result.point))
     if not set(residual.free_symbols) <= set(result.point):
         residual = residual.xreplace({alpha: prepared_alpha(result.statement)})

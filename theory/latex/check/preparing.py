@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import sympy
-from sympy import Expr, Integer, diff
+from sympy import Expr, Integer, Lt, diff
 from sympy.core.function import AppliedUndef
 
 from theory.errors import GradlineError
@@ -16,8 +16,10 @@ from theory.latex.parser.vocabulary import MOVING
 from theory.paper.settings import ALPHA
 from theory.symbols import alpha, gamma, t
 
-__all__ = ["prepared", "prepared_alpha", "speaks_of_no_loss"]
+__all__ = ["BELOW_ONE", "prepared", "prepared_alpha", "speaks_of_no_loss"]
 
+#: The attention mass is below 1 at finite values of the coordinates.
+BELOW_ONE = Lt(alpha, 1, evaluate=False)
 _ROUNDS = 4
 
 

@@ -16,13 +16,13 @@ from theory.frozen import FrozenMap
 from theory.latex.claims.equations import Equation, equations
 from theory.latex.names import SCALARS
 from theory.latex.notation import Rate
-from theory.latex.parser.evaluate import NAMED, matrix_root
-from theory.latex.parser.vocabulary import DENOMINATOR, FORMULA, next_step, start_symbol
+from theory.latex.parser.evaluate import NAMED, form_read
+from theory.latex.parser.vocabulary import DENOMINATOR, FORMULA, start_symbol
 from theory.latex.printer import MatrixForm, MatrixRoot
 from theory.paper.settings import ALPHA, NORM2_OV, SETTINGS, SIGMA_OV, D, Setting
 from theory.registry import Claim
 from theory.symbols import K, alpha, b, eta_OV, eta_QK, gamma, m, mu_OV, mu_QK, n, t
-from theory.words import Words, matrix
+from theory.words import Words
 
 __all__ = ["FUNCTION_DEFINITIONS", "Statement", "definition_statements", "statements"]
 
@@ -162,14 +162,10 @@ def _statement(equation: Equation, claim: str, needs: tuple[str, ...]) -> Iterat
 
 def _words(name: str, left: MatrixForm | Words, right: Any, about: dict[str, Any]) -> Iterator[Statement]:
     """An equation of matrices; a root also by its square."""
-    if isinstance(left, MatrixForm):
-        quantity = f"d{left.letter}/dt" if left.kind == "rate" else next_step(left.letter)
-        left = matrix(quantity)
+    quantity = form_read(left)
+    yield Statement(name, "words", quantity, form_read(right), **about)
     if isinstance(right, MatrixRoot):
-        yield Statement(name, "words", left, matrix_root(right.square), **about)
-        yield Statement(f"{name} squared", "words", left @ left, right.square, **about)
-    elif isinstance(right, Words):
-        yield Statement(name, "words", left, right, **about)
+        yield Statement(f"{name} squared", "words", quantity @ quantity, right.square, **about)
 
 
 def _constant(name: str, value: Any, claim: str, about: dict[str, Any]) -> Iterator[Statement]:

@@ -10,11 +10,10 @@ from theory.identities import prove_zero
 from theory.latex.claims.equations import Equation, equations, folded
 from theory.latex.notation import Notation
 from theory.latex.parser.equations import read_sides
-from theory.latex.parser.evaluate import evaluate, matrix_root
-from theory.latex.parser.vocabulary import CONSTANT, next_step
-from theory.latex.printer import MatrixForm, MatrixRoot
+from theory.latex.parser.evaluate import evaluate, form_read
+from theory.latex.parser.vocabulary import CONSTANT
 from theory.registry import Claim
-from theory.words import Words, matrix
+from theory.words import Words
 
 __all__ = ["check_overrides"]
 
@@ -55,14 +54,7 @@ def _sides(equation: Equation) -> tuple[tuple[Any, ...], str]:
         return (equation.right,), ""
     if equation.relation == "const":
         return (equation.left, CONSTANT), "="
-    return (_read(equation.left), _read(equation.right)), equation.relation
-
-
-def _read(value: Any) -> Any:
-    """What the parser reads for a side: matrices after a step, derivatives and roots of them are letters."""
-    if isinstance(value, MatrixForm):
-        return matrix(f"d{value.letter}/dt" if value.kind == "rate" else next_step(value.letter))
-    return matrix_root(value.square) if isinstance(value, MatrixRoot) else value
+    return (form_read(equation.left), form_read(equation.right)), equation.relation
 
 
 def _shown(sides: tuple[Any, ...], relation: str) -> str:

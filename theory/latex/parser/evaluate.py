@@ -27,11 +27,12 @@ from theory.latex.parser.nodes import (
     Sum,
     Transpose,
 )
-from theory.latex.parser.vocabulary import CONSTANT, start_symbol
+from theory.latex.parser.vocabulary import CONSTANT, next_step, start_symbol
+from theory.latex.printer import MatrixForm, MatrixRoot
 from theory.latex.source.tokens import LatexError
 from theory.words import Words, matrix
 
-__all__ = ["NAMED", "evaluate", "matrix_root"]
+__all__ = ["NAMED", "evaluate", "form_read", "matrix_root"]
 
 _LARGEST_EXPONENT = 1000
 
@@ -157,6 +158,17 @@ def _root(square: Words, node: Node) -> Words:
         return matrix_root(square)
     except ValueError as error:
         raise LatexError(node.place, str(error)) from None
+
+
+def form_read(value: Any) -> Any:
+    """What the parser reads for a side that is printed: matrices after a step, their rates and roots are letters.
+
+    >>> print(form_read(MatrixForm("W", "next")))
+    W^+
+    """
+    if isinstance(value, MatrixForm):
+        return matrix(f"d{value.letter}/dt" if value.kind == "rate" else next_step(value.letter))
+    return matrix_root(value.square) if isinstance(value, MatrixRoot) else value
 
 
 def matrix_root(square: Words) -> Words:
